@@ -16,18 +16,6 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Generic, TypeVar
 
-__all__ = [
-    "Ballot",
-    "always",
-    "backtrack",
-    "best_of",
-    "cross_check",
-    "rank",
-    "refine",
-    "succession",
-    "vote",
-]
-
 T = TypeVar("T")
 
 

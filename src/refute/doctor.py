@@ -17,8 +17,6 @@ from refute.extras import EXTRAS, install, missing
 from refute.storage import ScratchFolder
 from refute.variables import Variable
 
-__all__ = ["Check", "examine"]
-
 
 @dataclass(frozen=True, slots=True)
 class Check:

@@ -24,29 +24,6 @@ from typing import ClassVar
 
 from refute.variables import Variable
 
-__all__ = [
-    "BAD_INPUT",
-    "INTERNAL",
-    "UNAVAILABLE",
-    "AnswersPending",
-    "BudgetExceeded",
-    "ContextTooLong",
-    "DatasetError",
-    "EnvironmentBroken",
-    "InputError",
-    "LimitReached",
-    "ModelUnavailable",
-    "NotContinued",
-    "PatchRejected",
-    "RefuteError",
-    "SandboxUnavailable",
-    "Unavailable",
-    "WorkspaceUnavailable",
-    "at_fault",
-    "reason_to_skip",
-    "told",
-]
-
 BAD_INPUT, UNAVAILABLE, INTERNAL = 2, 3, 70
 """Exit statuses."""
 

@@ -13,8 +13,6 @@ from urllib.parse import unquote, urlsplit
 from refute.errors import InputError
 from refute.jsontext import parse_json
 
-__all__ = ["EXTRAS", "PUBLISHED", "Extra", "install", "missing", "need", "requirement"]
-
 PUBLISHED = False
 """Whether a release can be had by the name `refute`. Until then a command that asks a package index
 for the name would run the code of whoever takes it, so every command names this copy's source."""

@@ -10,22 +10,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = [
-    "Figure",
-    "Interval",
-    "Share",
-    "chi_squared",
-    "clustered",
-    "fisher",
-    "fisher_greater",
-    "holm",
-    "mcnemar",
-    "mean",
-    "paired_interval",
-    "wilson",
-    "wilson_of",
-]
-
 Z95 = 1.959963984540054
 """The normal distribution's 0.975 quantile: 95 % intervals."""
 

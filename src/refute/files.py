@@ -11,8 +11,6 @@ import zlib
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-__all__ = ["LARGEST", "append_whole", "open_file", "parse_toml", "read_file", "unpack"]
-
 _PART = 1 << 20
 LARGEST = 256 << 20
 """Bytes. More than any file that people or a run write here; less than what fills a memory."""

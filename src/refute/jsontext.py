@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-__all__ = ["DEEPEST", "parse_json"]
-
 DEEPEST = 100
 """Objects and lists within each other. Python's recursion ends near 1,000 calls, and what looks at
 a value takes several for each level."""

@@ -23,17 +23,6 @@ from refute.problems import Call
 from refute.sandbox.values import NDArray
 from refute.syntax import MAX_DIGITS, lifted_limits, parse_expression
 
-__all__ = [
-    "CONSTRUCTORS",
-    "NAMES",
-    "NotLiteral",
-    "needed_imports",
-    "parse_literal",
-    "read_call",
-    "read_literal",
-    "source_of",
-]
-
 MAX_SIZE = 1_000_000
 """Largest number of items and of bits that arithmetic in a literal may build."""
 

@@ -8,8 +8,6 @@ import builtins
 
 from refute.syntax import try_parse
 
-__all__ = ["after_head", "unbuilt", "with_imports"]
-
 _HOMES = {
     **{
         name: f"import {name}"

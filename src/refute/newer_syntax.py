@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["in_older_syntax"]
-
 _STRING = re.compile(r"(?i)(?<![a-z0-9_])([rbuft]{0,2})(\"\"\"|'''|\"|')")
 _GENERIC = re.compile(r"(?<!\w)(?:def|class)[ \t]+\w+[ \t]*(?=\[)")
 _ALIAS = re.compile(r"type[ \t]+(\w+)[ \t]*(?=\[|=(?!=))")

@@ -18,8 +18,6 @@ from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hin
 
 from refute.errors import InputError
 
-__all__ = ["Parameter", "checked", "parameter", "parameters_of", "schema_of"]
-
 _KEY = "refute"
 _NAMES = {bool: "boolean", int: "integer", float: "number", str: "string"}
 _WORDS = {bool: "true or false", int: "an integer", float: "a number", str: "a text"}

@@ -17,8 +17,6 @@ from pathlib import Path
 from refute.files import read_file
 from refute.syntax import readable_module
 
-__all__ = ["PathFiles", "inside", "may_be_shown", "read_path_files"]
-
 _LARGEST = 1 << 20
 _MOST_PLACES = 50
 

@@ -21,8 +21,6 @@ from refute.errors import InputError
 from refute.methods import Level, MethodSpec
 from refute.parameters import parameters_of
 
-__all__ = ["PRESETS", "Preset", "departures", "preset_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Preset:

@@ -13,23 +13,6 @@ from typing import Any, Literal
 
 from refute.workspace.recipe import Recipe
 
-__all__ = [
-    "Call",
-    "DoctestSession",
-    "Expression",
-    "FunctionKey",
-    "FunctionPrediction",
-    "FunctionProblem",
-    "Invocation",
-    "IssueKey",
-    "IssuePrediction",
-    "IssueProblem",
-    "Scenario",
-    "Trust",
-    "UnitTest",
-    "Want",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Call:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from refute.models.specs import Provider
     from refute.runs.executors import ExecutorSpec
 
-__all__ = ["DATASETS", "EXECUTORS", "METHODS", "MODELS", "Registry", "method_of"]
-
 Thing = TypeVar("Thing")
 
 

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from refute.sandbox import Sandbox
 
-__all__ = ["LOG", "remark", "warn_of_gaps"]
-
 LOG = logging.getLogger("refute")
 
 

@@ -12,8 +12,6 @@ from refute.parameters import parameters_of
 from refute.presets import preset_of
 from refute.registry import METHODS, method_of
 
-__all__ = ["chosen_method", "default_method", "not_its_option", "options_of"]
-
 _DEFAULTS: dict[Level, tuple[str, str]] = {
     "function": ("search", "hybrid"),
     "issue": ("snippet", "redgreen"),

@@ -20,8 +20,6 @@ from refute.jsontext import parse_json
 from refute.storage import refuse_links, write_output
 from refute.workspace.infer import toml_of
 
-__all__ = ["HOOK", "PARTS", "Proposal", "proposals", "write_proposals"]
-
 HOOK = "refute gate --hook"
 _HOOK_SECONDS = 600
 _MOST = 1 << 20

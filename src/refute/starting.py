@@ -6,8 +6,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-__all__ = ["python_options", "start_module"]
-
 _START = """\
 import runpy, sys
 place, module = sys.argv[1:3]

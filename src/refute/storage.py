@@ -17,10 +17,6 @@ from refute.errors import InputError
 from refute.variables import Variable
 from refute.workspace.rooted_files import open_folder, replace_file
 
-__all__ = [
-    "SCRATCH", "ScratchFolder", "cache_folder", "refuse_links", "write_atomically", "write_output",
-]  # fmt: skip
-
 SCRATCH = "refute-scratch-"
 """How the names of scratch folders begin."""
 

@@ -23,25 +23,6 @@ from functools import lru_cache
 
 from refute.newer_syntax import in_older_syntax
 
-__all__ = [
-    "MAX_DIGITS",
-    "Function",
-    "bound_names",
-    "docstring_of",
-    "find_class",
-    "find_function",
-    "first_line",
-    "functions_in",
-    "lifted_limits",
-    "parse_expression",
-    "parse_module",
-    "read_names",
-    "readable_module",
-    "takes_self",
-    "try_parse",
-    "try_parse_statements",
-]
-
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 """The definition of a function, of either kind."""
 _DEEP = 10_000

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["Variable"]
-
 
 class Variable(StrEnum):
     """Variables of fixed meaning; the option of such a name is set for one verb alone."""

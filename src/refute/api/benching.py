@@ -41,12 +41,6 @@ from refute.runs.run import Ending, Run, resumed
 from refute.sandbox.local import LocalSandbox
 from refute.selection import chosen_method, options_of
 
-__all__ = [
-    "BenchResult",
-    "IssueBenchResult",
-    "bench",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class BenchResult(Shown):

@@ -56,8 +56,6 @@ from refute.workspace.repositories import Clone, find_clone
 if TYPE_CHECKING:
     from refute.report.grids import Grid
 
-__all__ = ["BuildResult", "StatisticsResult", "build_swt", "statistics"]
-
 
 @dataclass(frozen=True, slots=True)
 class BuildResult(Shown):

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from refute.report.formats.contract import Report
     from refute.report.grids import Grid
 
-__all__ = ["Progress", "Reported", "Shown", "Tabled", "apart", "path_of", "silent"]
-
 _WIDTH = 100
 """Characters of a line about a result."""
 Done = TypeVar("Done")

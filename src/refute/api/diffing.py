@@ -29,8 +29,6 @@ from refute.sandbox.deadline import end_after
 if TYPE_CHECKING:
     from refute.report.formats.contract import Report
 
-__all__ = ["DiffResult", "diff"]
-
 PATIENCE, COUNTED = 4, 400
 """Where a model is asked: times the budget of seconds, and scenarios for one function."""
 Show = Callable[[Compared, int, int], None]

@@ -9,8 +9,6 @@ from refute.models.asking import Asked
 from refute.registry import EXECUTORS
 from refute.runs.executors import Executor, Workers
 
-__all__ = ["executor_of", "on_gpus"]
-
 
 def executor_of(given: Executor | str | None, workers: Workers) -> Executor | None:
     """The executor `NAME[:PLACE]`, or the one that was given; None: the run's own.

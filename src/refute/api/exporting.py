@@ -20,8 +20,6 @@ from refute.extras import requirement
 from refute.remarks import remark
 from refute.train.data_stages import write_lines
 
-__all__ = ["Exported", "export_harbor", "write_rows"]
-
 
 @dataclass(frozen=True, slots=True)
 class Exported(Shown):

@@ -25,8 +25,6 @@ from refute.syntax import first_line, functions_in, readable_module
 from refute.workspace.contract import TestSelection, Workspace
 from refute.workspace.snapshot import checkout_root
 
-__all__ = ["FailingResult", "Mended", "debug_failing"]
-
 MOST_SUSPECTS = 3
 """Functions that are searched for the tests of one file."""
 _LARGEST = 16 << 20

@@ -22,8 +22,6 @@ from refute.runs.journal import read_run
 from refute.runs.records import ErrorRecord
 from refute.storage import write_output
 
-__all__ = ["BuiltFix", "build_fix"]
-
 
 @dataclass(frozen=True, slots=True)
 class BuiltFix(Shown):

@@ -24,8 +24,6 @@ from refute.runs.records import ErrorRecord
 from refute.runs.run import Run
 from refute.workspace.factory import Backend
 
-__all__ = ["FilterResult", "filter_fixes"]
-
 
 @dataclass(frozen=True, slots=True)
 class FilterResult(Shown):

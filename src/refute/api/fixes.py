@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from refute.issue.observed_calls import ObservedCall
     from refute.report.formats.contract import Report
 
-__all__ = ["Pair", "RankedFixes", "changes_of", "rank_fixes"]
-
 SECONDS = 3.0
 """For one function; `TOTAL`, or five times it, for all that one fix changes."""
 TOTAL = 60.0

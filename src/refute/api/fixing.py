@@ -29,8 +29,6 @@ from refute.workspace.snapshot import apply_to_checkout
 if TYPE_CHECKING:
     from refute.report.formats.contract import Report
 
-__all__ = ["FixResult", "fix"]
-
 _BOUNDS = Bounds()
 _NO_CLAIM = FixClaim("proposed", ("the method writes no tests, so nothing shows that it is right",))
 _NO_FIX = FixClaim("cannot tell", ("the method found no fix",))

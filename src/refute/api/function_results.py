@@ -20,8 +20,6 @@ from refute.remarks import remark
 if TYPE_CHECKING:
     from refute.report.formats.contract import Report
 
-__all__ = ["DebugResult", "HuntResult", "places_of_tests"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Result(Reported):

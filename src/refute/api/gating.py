@@ -22,8 +22,6 @@ from refute.methods import Bounds
 from refute.models.asking import Asked
 from refute.workspace.snapshot import checkout_root
 
-__all__ = ["GateResult", "HookAnswer", "gate", "gate_hook"]
-
 _BOUNDS = Bounds()
 BEHAVIOUR_SECONDS = 30.0
 

@@ -43,8 +43,6 @@ from refute.runs.records import ErrorRecord
 from refute.runs.run import Run
 from refute.workspace.factory import Backend
 
-__all__ = ["GradeResult", "grade", "grade_predictions", "grade_samples", "tasks_of"]
-
 Mode = Literal["tests", "reproduction"]
 _TERMS = Terms()
 

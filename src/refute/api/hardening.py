@@ -17,8 +17,6 @@ from refute.hardening.offering import Offer
 from refute.hardening.service import Hardened
 from refute.remarks import remark
 
-__all__ = ["HardenResult", "harden"]
-
 
 @dataclass(frozen=True, slots=True)
 class HardenResult(Shown):

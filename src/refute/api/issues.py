@@ -34,15 +34,6 @@ if TYPE_CHECKING:
     from refute.diffing.service import Diffed
     from refute.report.formats.contract import Report
 
-__all__ = [
-    "ReproduceResult",
-    "VetResult",
-    "read_fix",
-    "reproduce",
-    "reproduced",
-    "vet",
-]
-
 _BOUNDS = Bounds()
 
 

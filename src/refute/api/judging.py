@@ -35,8 +35,6 @@ from refute.runs.pool import cores
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
 from refute.syntax import find_function, try_parse
 
-__all__ = ["JudgeResult", "judge"]
-
 
 @dataclass(frozen=True, slots=True)
 class JudgeResult(Shown):

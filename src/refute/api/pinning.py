@@ -11,8 +11,6 @@ from refute.errors import InputError
 from refute.remarks import remark
 from refute.storage import write_output
 
-__all__ = ["check_output", "write_pinned"]
-
 
 def check_output(output: Path | None, pin: str | None, *, force: bool) -> None:
     """Raise `InputError` where the tests could not be written, before any work."""

@@ -16,8 +16,6 @@ from refute.remarks import remark
 from refute.workspace.archives import pack, unpack
 from refute.workspace.base import Base
 
-__all__ = ["Prepared", "prepare"]
-
 
 @dataclass(frozen=True, slots=True)
 class Prepared(Shown):

@@ -17,8 +17,6 @@ from refute.gating.change import Change, Place, open_change
 from refute.gating.running import Standing, changed_test_files, run_on, selection_of, standings
 from refute.workspace.contract import TestReport
 
-__all__ = ["RedGreenResult", "red_green"]
-
 
 @dataclass(frozen=True, slots=True)
 class RedGreenResult(Shown):

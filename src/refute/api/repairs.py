@@ -34,8 +34,6 @@ from refute.runs.records import ErrorRecord
 from refute.runs.run import Run
 from refute.workspace.factory import Backend
 
-__all__ = ["FixGradeResult", "grade_repairs"]
-
 
 @dataclass(frozen=True, slots=True)
 class FixGradeResult(Shown):

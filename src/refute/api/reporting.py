@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from refute.report.function_study import DatasetStudy
     from refute.report.grids import Grid
 
-__all__ = ["FunctionReport", "IssueReport", "read_resolved", "report"]
-
 
 class _Report(Tabled):
     __slots__ = ()

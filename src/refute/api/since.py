@@ -13,8 +13,6 @@ from refute.diffing.revisions import NoDifference, open_revisions
 from refute.errors import InputError
 from refute.remarks import remark
 
-__all__ = ["changed_since", "chosen_among"]
-
 
 def changed_since(targets: Sequence[str], since: str) -> tuple[str, ...]:
     """Targets for what is public and is other or new in the working tree, compared with a commit:

@@ -15,8 +15,6 @@ from refute.extras import requirement
 from refute.starter import PARTS, Proposal, proposals, write_proposals
 from refute.workspace.snapshot import checkout_root
 
-__all__ = ["USUAL", "InitResult", "init"]
-
 USUAL = ("settings", "workflow", "agents")
 """What is proposed where nothing is named; the hook is for those who ask for it."""
 

@@ -25,18 +25,6 @@ if TYPE_CHECKING:
     from refute.train.select import CheckpointChoice
     from refute.train.settings import Resolved, TrainSettings
 
-__all__ = [
-    "SelectResult",
-    "SftEstimate",
-    "SftResult",
-    "Told",
-    "dpo",
-    "grpo",
-    "select",
-    "sft",
-    "train",
-]
-
 Told = Callable[[dict[str, Any]], None]
 """Is told each optimizer step: `step`, `loss` and what else the log holds."""
 

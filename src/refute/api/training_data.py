@@ -36,8 +36,6 @@ from refute.train.preferences import PAIRS
 if TYPE_CHECKING:
     from refute.train.data_contract import BuiltData
 
-__all__ = ["DataPlan", "StageProgress", "TrainingData", "silent", "training_data"]
-
 StageProgress = Callable[[str, int, int], None]
 """Is told the stage, how many of its tasks are done, and how many there are."""
 

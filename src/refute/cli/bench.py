@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from refute.methods import Bounds
     from refute.models.asking import Asked
 
-__all__ = ["command"]
-
 _WHERE = ("data", "run", "runs_dir", "jobs", "executor", "grade")
 """What is no setting of the run."""
 _OF_FILTER = ("data", "limit", "ids", "run", "jobs", "executor", "workspace")

@@ -11,8 +11,6 @@ from refute.cli.options import json_option
 if TYPE_CHECKING:
     from refute.testing.cheats import Tried
 
-__all__ = ["command"]
-
 
 @click.command("cheats")
 @click.argument("names", nargs=-1)

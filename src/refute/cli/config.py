@@ -8,8 +8,6 @@ from refute.cli.options import json_option
 from refute.cli.output import consoles, print_json
 from refute.cli.settings import CONFIGURED, held_by
 
-__all__ = ["command"]
-
 
 @click.command("config")
 @click.argument("verb", type=click.Choice(CONFIGURED), required=False)

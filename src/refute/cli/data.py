@@ -14,8 +14,6 @@ from refute.cli.run_options import selecting_options, split_ids
 from refute.cli.table_options import show_tables, table_options
 from refute.errors import UNAVAILABLE
 
-__all__ = ["command"]
-
 _Command = Callable[..., int]
 
 

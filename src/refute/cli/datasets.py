@@ -7,8 +7,6 @@ import click
 from refute.cli.name_table import print_list
 from refute.cli.options import json_option
 
-__all__ = ["command"]
-
 
 @click.command("datasets")
 @json_option

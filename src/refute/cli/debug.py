@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from refute.function.target import Module
     from refute.models.asking import Asked
 
-__all__ = ["command"]
-
 
 @click.command("debug", cls=MethodCommand, levels=("function",))
 @subject_options

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from refute.diffing.service import Compared
     from refute.models.asking import Asked
 
-__all__ = ["command"]
-
 _SEARCH = (
     click.option("-C", "repo", type=FILE, default=Path(), metavar="REPO", help="The checkout."),
     click.option(

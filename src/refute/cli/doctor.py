@@ -7,8 +7,6 @@ import click
 from refute.cli.options import json_option
 from refute.cli.output import consoles, print_json
 
-__all__ = ["command"]
-
 
 @click.command("doctor")
 @json_option

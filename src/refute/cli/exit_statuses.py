@@ -14,16 +14,6 @@ from refute.variables import Variable
 if TYPE_CHECKING:
     from refute.function.contract import State
 
-__all__ = [
-    "FAILURES",
-    "FOUND",
-    "INTERRUPTED",
-    "PIPE_CLOSED",
-    "fail",
-    "fail_for",
-    "status_of_states",
-]
-
 FOUND, INTERRUPTED, PIPE_CLOSED = 1, 130, 141
 FAILURES = frozenset({BAD_INPUT, UNAVAILABLE, INTERNAL, INTERRUPTED})
 """Of those, the ones that say that there is no result."""

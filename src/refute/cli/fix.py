@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from refute.methods import Bounds
     from refute.models.asking import Asked
 
-__all__ = ["command"]
-
 _STATUSES = {"fixed": 0, "proposed": PROPOSED, "cannot tell": CANNOT_TELL}
 
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from refute.function.target import Module
     from refute.report.terminal import Working
 
-__all__ = ["conclude", "read_targets", "subject_options", "watching"]
-
 _MOST_LISTED = 4 << 20
 """Characters of a list of targets."""
 MOST_NAMED = 10

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from refute.methods import Bounds
     from refute.models.asking import Asked
 
-__all__ = ["command"]
-
 
 class _HookFailed(RefuteError):
     """Trouble of the hook's: said to the user, and the agent may stop (status 2 would keep it)."""

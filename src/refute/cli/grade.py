@@ -17,8 +17,6 @@ from refute.cli.run_options import (
 )
 from refute.errors import UNAVAILABLE
 
-__all__ = ["command"]
-
 _RULES = (
     click.option(
         "--jobs",

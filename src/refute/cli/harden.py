@@ -11,8 +11,6 @@ from refute.cli.exit_statuses import FOUND
 from refute.cli.options import FILE, json_option, python_option, seed_option, with_options
 from refute.cli.output import consoles, show
 
-__all__ = ["command"]
-
 _OPTIONS = (
     click.argument("targets", metavar="[TARGET...]", nargs=-1),
     click.option("--since", metavar="REF", help="What changed since this commit."),

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from refute.function.target import Module
     from refute.models.asking import Asked
 
-__all__ = ["command"]
-
 
 @click.command("hunt", cls=MethodCommand, levels=("function",))
 @subject_options

@@ -9,8 +9,6 @@ import click
 from refute.cli.options import FILE, json_option
 from refute.cli.output import remark, show
 
-__all__ = ["command"]
-
 
 @click.command("init")
 @click.option("-C", "repo", type=FILE, default=Path(), metavar="REPO", help="The checkout (here).")

@@ -10,9 +10,6 @@ import click
 
 from refute.cli.options import FILE, gathering, with_options
 
-__all__ = ["bounds_options", "checkout_options"]
-
-
 _SECONDS = click.FloatRange(0, min_open=True)
 _BOUNDS = (
     click.option(

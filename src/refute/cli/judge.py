@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from refute.methods import Bounds
     from refute.models.asking import Asked
 
-__all__ = ["command"]
-
 _OF_PROGRAMS = {"reward": "--reward", "n": "-n", "k": "--k", "description": "--description"}
 _OF_PATCHES = {
     "repo": "-C", "runner": "--runner", "calls": "--calls", "seconds": "--seconds",

@@ -9,8 +9,6 @@ import click
 from refute.cli.options import budget_option, python_option
 from refute.extras import need
 
-__all__ = ["command"]
-
 
 @click.command("lsp")
 @budget_option

@@ -16,8 +16,6 @@ from refute.extras import need
 if TYPE_CHECKING:
     from refute.models.asking import Asked
 
-__all__ = ["command"]
-
 
 @click.command("mcp")
 @click.option(

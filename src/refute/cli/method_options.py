@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from refute.methods import Level, MethodSpec
     from refute.parameters import Parameter
 
-__all__ = ["PREFIX", "MethodCommand", "take_options", "told"]
-
 PREFIX = "option_"
 """Of the names that the options have among the parameters of a command."""
 _TYPES = {int: int, float: float, str: str, bool: bool}

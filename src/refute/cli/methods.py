@@ -13,8 +13,6 @@ from refute.cli.output import print_json
 if TYPE_CHECKING:
     from refute.methods import MethodSpec
 
-__all__ = ["command"]
-
 
 @click.command("methods")
 @click.argument("name", required=False)

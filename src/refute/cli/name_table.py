@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from refute.cli.output import consoles, print_json
 
-__all__ = ["print_list"]
-
 
 def print_list(rows: Sequence[dict[str, str]], *, as_json: bool) -> None:
     """Print the rows on stdout; all have the same columns."""

@@ -18,29 +18,6 @@ from refute.storage import refuse_links
 if TYPE_CHECKING:
     from refute.models.asking import Asked
 
-__all__ = [
-    "FILE",
-    "OUTPUT",
-    "baseline_options",
-    "budget_option",
-    "description_option",
-    "fail_on_option",
-    "form_options",
-    "gathering",
-    "given_names",
-    "json_option",
-    "model_options",
-    "preset_option",
-    "python_option",
-    "seed_option",
-    "session_options",
-    "target_argument",
-    "tests_option",
-    "total_option",
-    "with_options",
-    "workspace_option",
-]
-
 FILE = click.Path(path_type=Path)
 
 

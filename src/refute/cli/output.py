@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from refute.api.calling import Reported
     from refute.report.formats.contract import Case
 
-__all__ = ["Form", "consoles", "print_json", "remark", "show", "show_remarks"]
-
 
 def consoles() -> tuple[Console, Console]:
     """For results and for everything else; nothing that a terminal would obey gets through, and

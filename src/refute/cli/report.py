@@ -10,8 +10,6 @@ from refute.cli.options import FILE, OUTPUT
 from refute.cli.output import consoles, remark
 from refute.cli.table_options import show_tables, table_options
 
-__all__ = ["command"]
-
 
 @click.command("report")
 @click.argument("runs", nargs=-1, required=True, type=FILE, metavar="RUN...")

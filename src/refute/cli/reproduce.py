@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from refute.methods import Bounds
     from refute.models.asking import Asked
 
-__all__ = ["command"]
-
 
 @click.command("reproduce", cls=MethodCommand, levels=("issue",))
 @click.argument("issue", metavar="ISSUE.md")

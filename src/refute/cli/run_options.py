@@ -10,16 +10,6 @@ import click
 
 from refute.cli.options import FILE, seed_option, with_options, workspace_option
 
-__all__ = [
-    "bench_options",
-    "executor_option",
-    "run_options",
-    "selecting_options",
-    "split_ids",
-    "task_option",
-]
-
-
 task_option = click.option(
     "--task",
     type=click.Choice(["tests", "repair"]),

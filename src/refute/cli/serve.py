@@ -12,8 +12,6 @@ from refute.errors import InputError
 from refute.extras import need
 from refute.variables import Variable
 
-__all__ = ["command"]
-
 _TOKENS: str = Variable.SERVE_TOKENS
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from refute.config.resolving import Held
     from refute.config.table import Table
 
-__all__ = ["CONFIGURED", "declared_options", "defaults_for", "held_by"]
-
 CONFIGURED = ("hunt", "debug", "diff", "reproduce", "fix", "vet", "gate", "harden", "mcp", "lsp")
 """The verbs that read settings: daily work. What measures (`bench`, `grade`, `train`...) is told
 everything on the command line, so that a run is what its command says."""

@@ -8,8 +8,6 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["SafeStream", "drop_output", "prepare_streams"]
-
 
 class SafeStream(io.FileIO):
     """A stream that takes everything, also what the disk behind it does not: the work goes on, and

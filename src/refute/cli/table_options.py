@@ -12,8 +12,6 @@ from refute.cli.output import consoles, show
 if TYPE_CHECKING:
     from refute.api.calling import Tabled
 
-__all__ = ["show_tables", "table_options"]
-
 _OPTIONS = (
     click.option(
         "--format",

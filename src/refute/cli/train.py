@@ -7,8 +7,6 @@ import click
 from refute.cli.train_data import data
 from refute.cli.train_fit import all_stages, dpo, grpo, select, sft
 
-__all__ = ["command"]
-
 
 @click.group("train")
 def command() -> None:

@@ -11,8 +11,6 @@ from refute.cli.options import FILE, json_option, seed_option, session_options
 from refute.cli.output import consoles, show
 from refute.cli.run_options import executor_option
 
-__all__ = ["data"]
-
 
 @click.command("data")
 @click.argument("source")

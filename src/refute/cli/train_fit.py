@@ -15,8 +15,6 @@ from refute.cli.output import consoles, show
 if TYPE_CHECKING:
     from refute.api.training_data import TrainingData
 
-__all__ = ["all_stages", "dpo", "grpo", "select", "sft"]
-
 _SHARED = (
     click.option("--lora-rank", type=click.IntRange(1), metavar="N", help="(16)"),
     click.option("--lora-alpha", type=click.IntRange(1), metavar="N", help="(32)"),

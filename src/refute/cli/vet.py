@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from refute.methods import Bounds
     from refute.models.asking import Asked
 
-__all__ = ["command"]
-
 
 @click.command("vet", cls=MethodCommand, levels=("issue",))
 @click.argument("fixes", metavar="FIX.diff...", type=FILE, nargs=-1, required=True)

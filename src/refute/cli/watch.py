@@ -11,8 +11,6 @@ from refute.cli.output import consoles, remark
 from refute.errors import InputError
 from refute.extras import need
 
-__all__ = ["command"]
-
 
 @click.command("watch")
 @click.argument("places", metavar="[FILE|FOLDER]...", nargs=-1, type=FILE)

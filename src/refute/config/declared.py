@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["OF_FILES", "Declared", "Kind"]
-
 Kind = Literal["boolean", "integer", "number", "text", "file", "texts"]
 
 OF_FILES = frozenset(

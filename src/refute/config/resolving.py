@@ -14,8 +14,6 @@ from refute.config.table import Table
 from refute.errors import InputError
 from refute.variables import Variable
 
-__all__ = ["Held", "check_names", "held_settings", "variables"]
-
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "boolean": (bool,),
     "integer": (int,),

@@ -10,8 +10,6 @@ from typing import Any
 from refute.errors import InputError
 from refute.files import parse_toml, read_file
 
-__all__ = ["Table", "find_table"]
-
 FILE = "pyproject.toml"
 _LARGEST = 4 << 20
 

@@ -11,8 +11,6 @@ from refute.literals import NotLiteral, read_call, read_literal
 from refute.problems import Call, Expression, Trust, UnitTest
 from refute.syntax import parse_module
 
-__all__ = ["read_assert", "read_asserts"]
-
 
 def read_asserts(
     row: Row, field: str, lines: Sequence[str], entry_point: str, *, imports: Iterable[str]

@@ -27,8 +27,6 @@ from refute.datasets.spec import DatasetSpec, Keep, rows_at
 from refute.errors import DatasetError
 from refute.problems import FunctionProblem
 
-__all__ = ["HE_FIX"]
-
 STARTS = ("humanevalpack-python", "humanevalpack_python", "humanevalpack")
 """How the names of its files begin."""
 

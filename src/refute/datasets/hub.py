@@ -9,8 +9,6 @@ from refute import extras
 from refute.datasets.rows import Row
 from refute.errors import DatasetError
 
-__all__ = ["SOURCES", "hub_rows"]
-
 SOURCES: dict[str, tuple[str, str | None]] = {
     "humaneval+": ("evalplus/humanevalplus", None),
     "mbpp+": ("evalplus/mbppplus", None),

@@ -22,8 +22,6 @@ from refute.datasets.sources import SourceProblem, docstring_of, signature_of
 from refute.datasets.spec import DatasetSpec, from_rows
 from refute.problems import FunctionKey, FunctionProblem
 
-__all__ = ["CHECKERS", "STARTS", "arguments", "item", "key"]
-
 STARTS = ("HumanEvalPlus",)
 """How the names of its files begin."""
 NOT_EXTRACTABLE = frozenset({14, 15, 83, 100, 130, 139})

@@ -8,8 +8,6 @@ from typing import Literal
 from refute.missing_imports import with_imports
 from refute.problems import FunctionKey, FunctionProblem
 
-__all__ = ["Evaluation", "Item", "LoaderOptions", "Subset", "evaluated", "with_code"]
-
 Evaluation = Literal["evalplus", "paper"]
 """Whose rules: EvalPlus's, or those of UTGen's released code. By the latter, imports that a program
 lacks stand in front of it, outputs are compared as sets where the row's test code says " set("

@@ -39,8 +39,6 @@ from refute.literals import NotLiteral
 from refute.problems import FunctionKey, FunctionProblem, UnitTest
 from refute.sandbox.equality import CHECKERS
 
-__all__ = ["JSONL"]
-
 
 def item(row: Row, options: LoaderOptions) -> Item:
     """One row as problem and key. Raises `DatasetError`."""

@@ -17,8 +17,6 @@ from refute.jsontext import parse_json
 from refute.literals import parse_literal
 from refute.syntax import lifted_limits
 
-__all__ = ["parse"]
-
 _DEEP = 150  # nested brackets; Python's own parser gives up at 200
 
 _TOKEN = re.compile(

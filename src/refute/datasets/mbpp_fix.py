@@ -21,8 +21,6 @@ from refute.datasets.rows import Row
 from refute.datasets.spec import DatasetSpec, from_rows
 from refute.problems import FunctionKey, FunctionProblem, UnitTest
 
-__all__ = ["STARTS", "STARTS_HARD", "checker", "for_editor", "item", "visible"]
-
 STARTS = ("MBPP+Fix_test", "MBPP+Fix")
 """How the names of its files begin."""
 STARTS_HARD = ("MBPP+Fix_hard_test", "MBPP+Fix_hard")

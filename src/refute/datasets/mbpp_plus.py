@@ -28,8 +28,6 @@ from refute.datasets.spec import DatasetSpec, from_rows
 from refute.problems import FunctionKey, FunctionProblem
 from refute.syntax import parse_module
 
-__all__ = ["CHECKERS", "STARTS", "item", "restore"]
-
 STARTS = ("MbppPlus",)
 """How the names of its files begin."""
 NOT_EXTRACTABLE = frozenset({88, 255, 630})

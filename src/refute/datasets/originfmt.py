@@ -21,8 +21,6 @@ from refute.datasets.rows import Row
 from refute.literals import NotLiteral, read_literal
 from refute.syntax import parse_module
 
-__all__ = ["TestCode", "compares_sets", "is_extractable", "is_in", "read_test_code", "test_code"]
-
 _LIST = re.compile(r"^[ \t]*(inputs|results)[ \t]*=[ \t]*(\S.*)$", re.MULTILINE)
 _REFERENCE = "ref_func"
 

@@ -17,8 +17,6 @@ from refute.errors import DatasetError
 from refute.files import open_file
 from refute.jsontext import parse_json
 
-__all__ = ["Row", "find_file", "read_rows"]
-
 _ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".json.gz")
 
 

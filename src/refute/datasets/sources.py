@@ -6,12 +6,6 @@ import ast
 
 from refute.syntax import Function, find_function, parse_module
 
-__all__ = [
-    "SourceProblem",
-    "docstring_of",
-    "signature_of",
-]
-
 
 class SourceProblem(ValueError):
     """The source does not parse or does not define the function."""

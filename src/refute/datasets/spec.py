@@ -17,8 +17,6 @@ from refute.datasets.rows import Row, find_file, read_rows
 from refute.errors import DatasetError
 from refute.methods import Level
 
-__all__ = ["DatasetSpec", "Items", "Keep", "from_rows", "made", "rows_at"]
-
 ItemT = TypeVar("ItemT", covariant=True)
 Keep = Callable[[Row], bool]
 """Whether a row may be wanted: building an item costs more than reading a row."""

@@ -41,8 +41,6 @@ from refute.registry import DATASETS
 from refute.variables import Variable
 from refute.workspace.recipes import recipe_of_row
 
-__all__ = ["IssueItem", "holds_issues", "issue_datasets", "load_issues"]
-
 
 @dataclass(frozen=True, slots=True)
 class IssueItem:

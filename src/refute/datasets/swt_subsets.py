@@ -17,8 +17,6 @@ compared with its table. Repository -> numbers at the end of the ids.
 
 from __future__ import annotations
 
-__all__ = ["excluded"]
-
 
 def excluded(subset: str) -> frozenset[str]:
     """Ids that ``lite``, ``verified``, ``full`` or ``v1`` leaves out. Raises `KeyError`."""

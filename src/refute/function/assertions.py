@@ -7,8 +7,6 @@ from typing import Any
 
 from refute.literals import source_of
 
-__all__ = ["comparison", "has_nan", "one_line", "sorted_imports"]
-
 
 def comparison(call: str, op: str, right: str | None, value: Any, room: int) -> list[str]:
     """`assert call == right` at column 0 in lines of at most `room`, where that can be; `right`

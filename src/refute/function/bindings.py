@@ -8,17 +8,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-__all__ = [
-    "Bindings",
-    "NotUnderstood",
-    "inline",
-    "parameter_names",
-    "row_values",
-    "unpack",
-    "uses",
-    "with_values",
-]
-
 _LOCAL = "_refute_local_"
 
 

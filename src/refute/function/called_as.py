@@ -10,8 +10,6 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["CalledAs", "called_as", "is_shown"]
-
 
 @dataclass(frozen=True, slots=True)
 class CalledAs:

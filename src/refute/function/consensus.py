@@ -16,8 +16,6 @@ from refute.sandbox import Outcome, Raised, Returned
 from refute.sandbox.equality import equal
 from refute.sandbox.values import MalformedValue
 
-__all__ = ["Majority", "agree", "alike", "majority"]
-
 
 @dataclass(frozen=True, slots=True)
 class Majority:

@@ -25,8 +25,6 @@ from refute.literals import NotLiteral, source_of
 from refute.sandbox import Outcome, OutOfMemory, Raised, Returned, Sandbox, TimedOut
 from refute.syntax import try_parse
 
-__all__ = ["FaultyProgram", "Wanted", "chosen_fault", "row_of", "written_programs"]
-
 
 @dataclass(frozen=True, slots=True)
 class Wanted:

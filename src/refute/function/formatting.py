@@ -17,16 +17,6 @@ from refute.sandbox import (
 )
 from refute.sandbox.values import MalformedValue
 
-__all__ = [
-    "NO_EXCEPTION",
-    "NO_OUTPUT",
-    "call_source",
-    "describe",
-    "expected_source",
-    "status_of",
-    "value_source",
-]
-
 MAX_VALUE = 20_000
 """Longest text of one value in JSON, in characters."""
 

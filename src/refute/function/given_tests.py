@@ -22,15 +22,6 @@ from refute.literals import NotLiteral, parse_literal, read_call
 from refute.problems import DoctestSession, Expression, Invocation, UnitTest, Want
 from refute.syntax import parse_expression
 
-__all__ = [
-    "GivenTests",
-    "ModuleTests",
-    "parse_invocation",
-    "read_description",
-    "read_given",
-    "read_tests",
-]
-
 _LARGEST = 16 << 20
 _DESCRIPTION = 1 << 20
 _ENOUGH = 400

@@ -35,19 +35,6 @@ from refute.sandbox import Limits, Outcome, Program, Raised, Returned, Sandbox, 
 from refute.sandbox.equality import Expected, matches, raised_as
 from refute.syntax import parse_module
 
-__all__ = [
-    "Grade",
-    "ProgramGrade",
-    "TestGrade",
-    "TestVerdict",
-    "grade_prediction",
-    "grade_program",
-    "grade_tests",
-    "metrics",
-    "with_failing_tests",
-    "with_gold_outputs",
-]
-
 STOP_AFTER = 10
 """CPU seconds that calls which are cut short may waste, before the rest counts as failed."""
 STOP_RELEASED = 60

@@ -19,8 +19,6 @@ from refute.workspace.infer import own_interpreter
 if TYPE_CHECKING:
     from refute.workspace.interpreter_facts import InterpreterFacts
 
-__all__ = ["interpreter_of", "with_interpreter"]
-
 
 def with_interpreter(module: Module, python: Path | None) -> Module:
     """The module, to be run by the interpreter of its project (see `interpreter_of`)."""

@@ -36,19 +36,6 @@ from refute.prompts import render
 from refute.sandbox import Limits, Outcome, Program
 from refute.sandbox.pool import AsyncSandbox
 
-__all__ = [
-    "CandidateRanking",
-    "Judge",
-    "Placed",
-    "Rule",
-    "by_behaviour",
-    "by_reward",
-    "by_tests",
-    "collated",
-    "judge_candidates",
-    "ranked",
-]
-
 Rule = Literal["trusted", "count", "reward"]
 """See the module."""
 _LIMITS = Limits(cpu=0.3, memory=512 << 20, output=1 << 20, stop_after=3)

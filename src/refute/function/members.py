@@ -8,8 +8,6 @@ from pathlib import Path
 
 from refute.syntax import Function, find_class, functions_in
 
-__all__ = ["not_there", "public_functions"]
-
 MOST_NAMES = 12
 """Names that a message lists."""
 _ABSTRACT = {"abstractmethod", "abstractproperty", "abstractclassmethod", "abstractstaticmethod"}

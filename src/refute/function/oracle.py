@@ -42,8 +42,6 @@ from refute.sandbox.equality import Expected
 from refute.sandbox.waiting import Waits, finished, run_in_steps
 from refute.storage import cache_folder, write_atomically
 
-__all__ = ["GroundTruth", "expected_outputs", "run_within", "steps_within"]
-
 DEFAULT_LIMITS = Limits()
 _STEPS = (0.25, 1.0, 4.0, 16.0)
 """CPU seconds that the reference is given, one after the other, for calls that need them."""

@@ -15,8 +15,6 @@ from refute.files import parse_toml
 from refute.sandbox.interpreter import Interpreter
 from refute.syntax import parse_module
 
-__all__ = ["Surroundings", "surroundings"]
-
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
 
 

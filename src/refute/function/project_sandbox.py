@@ -26,8 +26,6 @@ from refute.sandbox.contract import takes_code
 from refute.sandbox.interpreter import this_interpreter
 from refute.syntax import functions_in, readable_module
 
-__all__ = ["LOADING", "ProjectSandbox", "check_loads", "open_box", "present"]
-
 LOADING = 10.0
 """CPU seconds that a module may take to load, with all that it imports."""
 _DEFAULT = Limits()

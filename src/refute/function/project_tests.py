@@ -12,8 +12,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["MOST_FILES", "TEST_FILE", "FolderTests", "folder_naming", "read_bounded", "test_files"]
-
 MOST_FILES = 2000
 MOST_BYTES = 1 << 20
 TEST_FILE = re.compile(r"(test_.*|.*_tests?|tests?)\.py")

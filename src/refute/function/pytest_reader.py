@@ -27,8 +27,6 @@ from refute.literals import NotLiteral, read_call, read_literal
 from refute.problems import Call, Expression, Invocation, UnitTest
 from refute.syntax import parse_expression, parse_module
 
-__all__ = ["Checks", "read_pytests"]
-
 MAX_ROWS = 10_000
 _UNITTEST = {
     "assertEqual": ast.Eq,

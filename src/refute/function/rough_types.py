@@ -8,8 +8,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Mapping
 
-__all__ = ["annotated_type", "rough_type", "suits"]
-
 _CALLS = {
     "len": "int", "int": "int", "ord": "int", "sum": "num", "round": "num", "abs": "num",
     "pow": "num", "float": "float", "str": "str", "chr": "str", "bin": "str", "hex": "str",

@@ -15,8 +15,6 @@ from refute.literals import NotLiteral, needed_imports, parse_literal, source_of
 from refute.problems import DoctestSession, Want
 from refute.syntax import bound_names, read_names, try_parse_statements
 
-__all__ = ["Body", "session_body"]
-
 ROOM = 96
 """Columns of a line in the body."""
 _NONE = object()

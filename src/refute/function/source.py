@@ -13,11 +13,6 @@ from refute.errors import InputError
 from refute.files import read_file
 from refute.storage import write_output
 
-__all__ = [
-    "LARGEST_SOURCE", "SourceFile", "decoded", "diff_name", "encoded", "read_source",
-    "unified_diff",
-]  # fmt: skip
-
 LARGEST_SOURCE = 1 << 20
 """Bytes of a Python file that is looked at; larger ones are data, and take seconds to read."""
 _LINE_END = re.compile(r"\r\n|\r|\n")

@@ -27,17 +27,6 @@ from refute.function.source import SourceFile, read_source
 from refute.problems import FunctionProblem, UnitTest
 from refute.syntax import Function, find_class, functions_in, parse_module
 
-__all__ = [
-    "Module",
-    "Skipped",
-    "Targets",
-    "is_predicate",
-    "open_target",
-    "open_targets",
-    "problem_of",
-    "split_target",
-]
-
 _DOTTED = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)(?:::?([^\W\d][\w.]*))?")
 _NO_SOURCES = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages"})
 MOST_HANDS = 5

@@ -34,8 +34,6 @@ from refute.sandbox.values import (
 from refute.storage import write_output
 from refute.syntax import bound_names, parse_expression, parse_module
 
-__all__ = ["render", "write_tests"]
-
 WIDTH = 100
 
 _LOAD_BY_PATH = """\

@@ -19,8 +19,6 @@ from refute.function.called_as import called_as, is_shown
 from refute.problems import DoctestSession
 from refute.syntax import bound_names, first_line, parse_module, read_names
 
-__all__ = ["Whole", "whole_tests"]
-
 MOST_ROWS = 60
 """Rows of a literal table that become tests of their own; a longer table is looped over."""
 

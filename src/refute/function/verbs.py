@@ -19,16 +19,6 @@ from refute.problems import FunctionProblem, UnitTest
 from refute.sandbox import Sandbox
 from refute.sandbox.deadline import Timed
 
-__all__ = [
-    "Fix",
-    "Hunt",
-    "Solver",
-    "debug",
-    "fixed_code",
-    "hunt",
-    "inline",
-]
-
 Solver = Callable[[FunctionProblem, Ask | None, float], MethodResult]
 """A method with its options and its context, driven to its end. The `Ask` answers its questions,
 where it has any and somebody is there to answer; the number is how many seconds of the budget are

@@ -25,8 +25,6 @@ from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import MalformedValue
 from refute.syntax import Function, parse_expression
 
-__all__ = ["ENVIRONMENT", "Verified", "examples_in", "is_whole", "unverified", "verified"]
-
 _QUICK = Limits(cpu=0.12, wall=1.0)
 """What a test may take to be run on thousands of candidates."""
 _LIMITS = Limits(cpu=3.0, wall=6.0)

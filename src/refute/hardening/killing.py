@@ -27,8 +27,6 @@ from refute.hardening.subject import Subject
 from refute.sandbox import Limits
 from refute.sandbox.interpreter import Interpreter
 
-__all__ = ["Input", "Killer"]
-
 MOST_CALLERS = 2
 SEEDS, TIMES = 4, 5
 """An input is run this often on both sides before it is offered: with so many seeds of hashes and

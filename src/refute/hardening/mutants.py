@@ -17,8 +17,6 @@ from refute.diffing.modules import Module
 from refute.hardening.operators import Edit, edits_of
 from refute.syntax import Function, first_line, parse_module
 
-__all__ = ["PER_LINE", "Mutant", "mutants_of", "sampled"]
-
 PER_LINE = 3
 """Mutants of one line, however many there could be."""
 

@@ -17,8 +17,6 @@ from refute.hardening.testing import asked_by
 from refute.syntax import readable_module
 from refute.workspace.contract import TestSelection, Workspace
 
-__all__ = ["COMMENT", "Offer", "as_offer", "chosen", "confirmed"]
-
 COMMENT = "what the code does today; nobody has said that it is right"
 MOST_AGAIN = 60
 """Of the project's tests that reach a mutant, so many are run on it once more, from its file."""

@@ -15,8 +15,6 @@ from itertools import accumulate
 
 from refute.syntax import Function
 
-__all__ = ["Edit", "edits_of"]
-
 _COMPARE: dict[type[ast.cmpop], tuple[str, ...]] = {
     ast.Lt: ("<=", ">="),
     ast.LtE: ("<", ">"),

@@ -23,8 +23,6 @@ from refute.recording.reading import read_recorded
 from refute.remarks import remark
 from refute.workspace.contract import Workspace
 
-__all__ = ["Hardened", "Settings", "harden"]
-
 MOST_MUTANTS = 200
 MOST_FILES = 30
 """Test files that are run, the nearest."""

@@ -20,8 +20,6 @@ from refute.workspace import rooted_files
 from refute.workspace.contract import Workspace
 from refute.workspace.snapshot import checkout_root, clone_at, snapshot
 
-__all__ = ["Part", "Subject", "freshen", "open_subject"]
-
 
 @dataclass(frozen=True, slots=True)
 class Part:

@@ -18,8 +18,6 @@ from refute.hardening.mutants import Mutant
 from refute.jsontext import parse_json
 from refute.workspace.contract import TestSelection, Workspace
 
-__all__ = ["Fate", "State", "Trial", "asked_by", "run_on_mutants"]
-
 State = Literal["killed", "timeout", "survived", "unreached", "not run"]
 """`unreached`: no test that passes executes the statement. `not run`: no time was left, or the
 mutant could not be put in its place, or tests that may reach it cannot be collected."""

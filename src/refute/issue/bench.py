@@ -43,21 +43,6 @@ from refute.runs.records import ErrorRecord, Number, PutOff, Schema, StoredTally
 from refute.runs.run import Ending, Run, versions
 from refute.workspace.factory import Backend, open_workspace
 
-__all__ = [
-    "PREDICTIONS",
-    "RECORDS",
-    "IssueBenchSettings",
-    "PredictionRecord",
-    "StoredPrediction",
-    "claimed",
-    "given_away",
-    "given_words",
-    "predict_issues",
-    "save_predictions",
-    "variant",
-    "with_proposals",
-]
-
 PREDICTIONS = "predictions.jsonl"
 """Name of the predictions' file in the folder of a run."""
 

@@ -15,8 +15,6 @@ from refute.workspace.infer import infer_recipe
 from refute.workspace.recipe import Runner
 from refute.workspace.snapshot import checkout_root, clone_at, snapshot
 
-__all__ = ["Checkout", "in_checkout"]
-
 
 @dataclass(frozen=True, slots=True)
 class Checkout:

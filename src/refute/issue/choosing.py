@@ -17,15 +17,6 @@ from refute.models.asking import Asked
 from refute.registry import METHODS, method_of
 from refute.selection import chosen_method, options_of
 
-__all__ = [
-    "check_given",
-    "check_task",
-    "chosen_reproducer",
-    "issue_method",
-    "oracle_samples",
-    "with_samples",
-]
-
 _PASS_AT = re.compile(r"pass@([1-9]\d?)")
 _SAMPLED = "zeroshotplus"
 

@@ -7,8 +7,6 @@ from typing import Any, Literal
 
 from refute.problems import IssuePrediction
 
-__all__ = ["DraftedFix", "FixClaim", "FixState", "Reproduction"]
-
 FixState = Literal["fixed", "proposed", "cannot tell"]
 """What is claimed about a fix: evidence that is independent of it agrees; it may be right, and a
 reason not to call it so is known; nothing speaks for it."""

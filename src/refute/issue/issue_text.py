@@ -10,8 +10,6 @@ from refute.errors import InputError
 from refute.files import read_file
 from refute.jsontext import parse_json
 
-__all__ = ["read_issue"]
-
 _LARGEST = 1 << 20
 
 

@@ -30,8 +30,6 @@ from refute.workspace.contract import TestReport, TestSelection, Workspace
 if TYPE_CHECKING:
     from refute.diffing.changes import ChangedFunction, Place
 
-__all__ = ["ObservedCall", "observed_differences"]
-
 ROUNDS = (3, 9)
 """Test files that are run: the nearest, then more where those show nothing."""
 MOST_SHOWN = 3

@@ -14,20 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = [
-    "FilePatch",
-    "added_lines",
-    "file_patches",
-    "is_runner_file",
-    "is_test_file",
-    "knows_of_tests",
-    "removed_lines",
-    "split_fix",
-    "split_lines",
-    "split_tests",
-    "touched_files",
-]
-
 _TEST_WORDS = frozenset({"test", "tests", "e2e", "testing"})
 _RUNNER_FILES = frozenset(
     {"conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini"}

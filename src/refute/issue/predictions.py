@@ -21,16 +21,6 @@ from refute.jsontext import parse_json
 from refute.problems import IssueKey
 from refute.storage import write_output
 
-__all__ = [
-    "PATCH_TYPES",
-    "PatchType",
-    "Prediction",
-    "gold_predictions",
-    "patch_of",
-    "read_predictions",
-    "write_predictions",
-]
-
 PatchType = Literal["vanilla", "fuzzy", "custom"]
 """How `model_patch` is read: as a diff for `git apply`; as a diff whose numbers and context are
 hints; as blocks of SWT-Bench's custom diff."""

@@ -21,8 +21,6 @@ from refute.recording.reading import read_recording
 from refute.workspace.applying import applied
 from refute.workspace.contract import Workspace
 
-__all__ = ["record_calls"]
-
 MOST_FILES = 3
 """Test files that are run for their calls."""
 SECONDS = 60.0

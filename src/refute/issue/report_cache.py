@@ -12,8 +12,6 @@ from typing import Any
 from refute.storage import write_atomically
 from refute.workspace.contract import Failure, Frame, TestReport, TestResult
 
-__all__ = ["ReportCache", "read_report", "report_data"]
-
 
 class ReportCache:
     """Reports on disk, each under a digest of all that it depends on. Without a directory none."""

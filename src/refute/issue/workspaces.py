@@ -12,8 +12,6 @@ from refute.workspace.base import Base
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import Backend, open_workspace, prepare
 
-__all__ = ["as_placed", "check_engine", "prepared", "spawner"]
-
 
 def check_engine(backend: Backend) -> None:
     """Raise `WorkspaceUnavailable` where the backend's program is not installed: no issue could be

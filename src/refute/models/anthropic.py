@@ -13,8 +13,6 @@ from typing import Any
 
 from refute.models.openai import OpenAIModel
 
-__all__ = ["AnthropicModel", "as_chat", "as_messages"]
-
 _ENDS = {"max_tokens": "length", "tool_use": "tool_calls"}
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from refute.models.contract import Model, Tally
     from refute.models.session import Session
 
-__all__ = ["Asked", "askers", "cost_line", "open_sessions", "said", "sessions"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:

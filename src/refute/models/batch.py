@@ -51,8 +51,6 @@ from refute.models.chat import completions, request_body
 from refute.models.contract import Completion, Message, Sampling, to_be_continued
 from refute.models.serialization import digest
 
-__all__ = ["BatchModel", "Question", "open_batch"]
-
 _DEFAULT = "default"
 
 

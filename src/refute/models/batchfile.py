@@ -27,8 +27,6 @@ from refute.models.contract import Sampling
 from refute.models.dialects import read_complaint
 from refute.storage import write_atomically
 
-__all__ = ["REQUESTS", "BatchAnswer", "BatchPart", "RequestFile", "read_answers"]
-
 REQUESTS = "requests.jsonl"
 COMPLETE = "requests.complete"
 """Stands beside the requests, with their number, once a start has written all of its own."""

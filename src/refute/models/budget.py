@@ -16,8 +16,6 @@ from refute.errors import BudgetExceeded, InputError
 from refute.models.contract import Completion, Message, Sampling, Usage
 from refute.models.prices import Price
 
-__all__ = ["Account", "Budget", "Ledger"]
-
 FIRST_GUESS = 256
 """Tokens expected of an answer while none has been seen."""
 

@@ -22,8 +22,6 @@ from refute.models.contract import Completion
 from refute.models.serialization import completion_from, completion_json, number_from
 from refute.storage import cache_folder
 
-__all__ = ["Sample", "SampleCache", "cache_path"]
-
 _FORMAT = 1
 _WAIT = 60.0
 """Seconds to wait for another process that is writing."""

@@ -17,8 +17,6 @@ from refute.models.contract import (
     to_be_continued,
 )
 
-__all__ = ["CONTINUING", "completions", "cut_at_stop", "request_body"]
-
 CONTINUING = {"continue_final_message": True, "add_generation_prompt": False}
 """What vLLM and SGLang are told where the last message is an answer to be continued."""
 

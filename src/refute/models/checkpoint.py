@@ -21,8 +21,6 @@ from refute.errors import ContextTooLong, InputError, ModelUnavailable, NotConti
 from refute.models.contract import Message, to_be_continued
 from refute.models.microbatch import TooLarge
 
-__all__ = ["PLAIN_STOP", "Checkpoint", "CheckpointSource", "find", "load", "reasons"]
-
 PLAIN_STOP = "\nUser:"
 """Where a model without a chat template goes on to write the user's next turn, in `_plain`."""
 

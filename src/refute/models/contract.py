@@ -6,21 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Literal, Protocol, TypeGuard
 
-__all__ = [
-    "GREEDY",
-    "Asker",
-    "Completion",
-    "Message",
-    "Model",
-    "Sampling",
-    "Tally",
-    "Tool",
-    "ToolCall",
-    "Usage",
-    "is_count",
-    "to_be_continued",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:

@@ -13,8 +13,6 @@ from typing import Any, Literal
 
 from refute.jsontext import parse_json
 
-__all__ = ["Complaint", "one_line", "read_complaint"]
-
 Kind = Literal["context", "parameter", "key", "model", "quota", "busy", "refused"]
 
 

@@ -26,9 +26,6 @@ from refute.models.contract import Completion, Message, Sampling, Usage
 from refute.models.microbatch import MicroBatcher, TooLarge
 from refute.models.token_sampling import Draw, Ends
 
-__all__ = ["TransformersModel", "open_hf"]
-
-
 _ROWS = {"cuda": 64, "cpu": 16}
 """Samples in a batch. A CPU gains little from more, and a batch that is no longer wanted ends only
 after the step that it is in."""

@@ -16,8 +16,6 @@ from typing import Generic, TypeVar
 
 from refute.errors import ModelUnavailable
 
-__all__ = ["MicroBatcher", "TooLarge"]
-
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 

@@ -34,8 +34,6 @@ from refute.models.retry import RetryPolicy, retry_after
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-__all__ = ["OpenAIModel"]
-
 _log = logging.getLogger("refute.models")
 
 _OWN = "https://api.openai.com/v1"

@@ -26,8 +26,6 @@ from refute.files import parse_toml, read_file
 from refute.models.contract import Model, Usage
 from refute.variables import Variable
 
-__all__ = ["FREE", "Price", "Prices"]
-
 
 @dataclass(frozen=True, slots=True)
 class Price:

@@ -20,8 +20,6 @@ from refute.models.serialization import (
     sampling_json,
 )
 
-__all__ = ["Noted", "Recording"]
-
 
 class Recording:
     """An open file of answers. Each sample is in it once, however often it is used; where the file

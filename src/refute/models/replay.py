@@ -28,8 +28,6 @@ from refute.jsontext import parse_json
 from refute.models.contract import Completion, Message, Sampling, to_be_continued
 from refute.models.serialization import completion_from, digest, message_from, sampling_from
 
-__all__ = ["ReplayModel"]
-
 _Answers = dict[str, dict[int, Completion]]
 """By digest of the request and number of the sample."""
 

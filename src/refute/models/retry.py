@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
-__all__ = ["RetryPolicy", "retry_after"]
-
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:

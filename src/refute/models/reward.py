@@ -17,8 +17,6 @@ from refute.models.checkpoint import Checkpoint, CheckpointSource, find, load, r
 from refute.models.contract import Message
 from refute.models.microbatch import MicroBatcher, TooLarge
 
-__all__ = ["PAPER_REWARD_MODEL", "RewardModel", "Scorer", "open_reward", "shared_reward"]
-
 PAPER_REWARD_MODEL = "hf:Skywork/Skywork-Reward-Llama-3.1-8B-v0.2"
 
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from refute.errors import ModelUnavailable
 from refute.models.contract import Completion, Message, Sampling, Usage
 
-__all__ = ["ScriptedModel"]
-
 Answer = str | Completion
 Script = Callable[[Sequence[Message], int], Answer] | Sequence[Answer]
 

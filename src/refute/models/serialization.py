@@ -21,17 +21,6 @@ from refute.models.contract import (
     is_count,
 )
 
-__all__ = [
-    "completion_from",
-    "completion_json",
-    "digest",
-    "message_from",
-    "message_json",
-    "number_from",
-    "sampling_from",
-    "sampling_json",
-]
-
 
 def digest(messages: Sequence[Message], sampling: Sampling, model: str = "") -> str:
     """SHA-256, as 64 hexadecimal digits, of a request (to a certain model)."""

@@ -25,8 +25,6 @@ from refute.models.prices import Price, Prices
 from refute.models.record import Noted, Recording
 from refute.models.serialization import digest
 
-__all__ = ["Session", "SessionAsker"]
-
 USUAL = Sampling()
 
 

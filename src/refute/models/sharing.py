@@ -39,8 +39,6 @@ from refute.prompts import Templates, prompts_from, templates_of
 from refute.remarks import remark
 from refute.runs.records import Count, Number, StoredTally, checked
 
-__all__ = ["ModelClerk", "ModelKeeper", "clerk_here"]
-
 _HERE: ContextVar[ModelClerk | None] = ContextVar("clerk", default=None)
 _BATCH = "batch:"
 

@@ -9,8 +9,6 @@ from refute.errors import InputError
 from refute.models.contract import Model
 from refute.registry import MODELS
 
-__all__ = ["Connection", "Provider", "open_model", "specs"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:

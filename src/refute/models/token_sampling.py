@@ -14,8 +14,6 @@ from typing import Any
 
 from refute.models.contract import Sampling
 
-__all__ = ["Draw", "Ends"]
-
 
 class Draw:
     """Leaves one token per row: by temperature and nucleus (top-p); T = 0 leaves the row alone."""

@@ -12,8 +12,6 @@ from typing import Any
 
 from refute.probe.starting import layout
 
-__all__ = ["RawFailure", "RawReport", "RawResult", "RawSubtest", "read"]
-
 _LARGEST_RESULTS = 256 * 2**20
 _OUTCOMES = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")
 _PHASES = ("collect", "setup", "call", "teardown")

@@ -9,8 +9,6 @@ from pathlib import Path, PurePosixPath
 
 from refute.variables import Variable
 
-__all__ = ["SITE", "command", "environment", "layout"]
-
 SITE = Path(__file__).resolve().parent / "site"
 """The folder to be readable inside the sandbox or container, at `site` of `environment`."""
 

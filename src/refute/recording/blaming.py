@@ -18,8 +18,6 @@ import pytest
 
 from refute.recording.spectra import Tracer, suspects, to_json
 
-__all__ = ["FILE", "Blaming"]
-
 FILE = ".refute/failing.json"
 _MOST_FAILING = 5
 

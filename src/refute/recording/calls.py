@@ -10,8 +10,6 @@ from refute.recording.describing import Describer
 from refute.recording.guarding import Signature
 from refute.recording.recipes import Imported, Part, Parts, Unbuildable
 
-__all__ = ["arguments", "special"]
-
 _FUNCTIONS = {
     "__len__": "len", "__str__": "str", "__repr__": "repr", "__bool__": "bool", "__hash__": "hash",
     "__int__": "int", "__float__": "float", "__abs__": "abs", "__iter__": "iter",

@@ -28,8 +28,6 @@ from refute.recording.looking import MISSING, fields, find, global_name, lookup,
 from refute.recording.rebuilding import constructor_fields
 from refute.recording.recipes import Entry, Event, Imported, Part, Parts, Unbuildable
 
-__all__ = ["Describer", "shape_of"]
-
 _MOST_VALUES = 150
 _DEEPEST = 6
 _LONGEST_TEXT = 2_000

@@ -14,8 +14,6 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Union
 
-__all__ = ["Signature", "guarded_code", "swap_code"]
-
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 _Definition = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 _MARK = "\0refute guard "

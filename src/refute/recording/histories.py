@@ -12,8 +12,6 @@ from typing import Any
 from refute.recording.looking import lookup, module_of, mro, qualname
 from refute.recording.recipes import Entry, Event, Imported, Parts
 
-__all__ = ["Histories", "Watch"]
-
 _MOST_CALLS = 8
 _MOST_OBJECTS = 20_000
 _MOST_FRAMES = 40

@@ -12,8 +12,6 @@ from typing import Any, Callable
 
 from refute.recording.guarding import Signature, guarded_code, swap_code
 
-__all__ = ["Finder", "packages_under"]
-
 MakeGuard = Callable[[str, Signature], Any]
 """Of a module's name and a function's signature."""
 

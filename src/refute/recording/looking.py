@@ -10,8 +10,6 @@ import sys
 from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
-__all__ = ["MISSING", "fields", "find", "global_name", "lookup", "module_of", "mro", "qualname"]
-
 MISSING: Any = object()
 """What is not there."""
 

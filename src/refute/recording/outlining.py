@@ -14,8 +14,6 @@ from typing import Any
 
 from refute.recording.looking import fields, module_of, qualname
 
-__all__ = ["outline"]
-
 _MOST_VALUES = 120
 _DEEPEST = 4
 _LONGEST_TEXT = 400

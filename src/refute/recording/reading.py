@@ -21,8 +21,6 @@ from refute.jsontext import parse_json
 from refute.recording.storing import FORMAT, VERSION
 from refute.syntax import parse_module
 
-__all__ = ["Recorded", "Recording", "read_recorded", "read_recording"]
-
 _LARGEST_FILE = 64 << 20
 _LARGEST_LINE = 1 << 16
 _LARGEST_HEADER = 1 << 22

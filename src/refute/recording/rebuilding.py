@@ -8,8 +8,6 @@ from typing import Any, List, Tuple
 
 from refute.recording.looking import MISSING, fields, lookup, module_of
 
-__all__ = ["constructor_fields"]
-
 Arguments = Tuple[List[Any], List[Tuple[str, Any]]]
 """Positional ones, and named ones after them."""
 

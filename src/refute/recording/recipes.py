@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Tuple, Union
 
-__all__ = ["Entry", "Event", "Imported", "Part", "Parts", "Unbuildable"]
-
 
 class Unbuildable(Exception):
     """There is no source that makes this value; the text is the reason, of few different ones."""

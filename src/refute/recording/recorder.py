@@ -21,8 +21,6 @@ from refute.recording.recipes import Entry, Imported, Part, Parts, Unbuildable
 from refute.recording.rendering import render
 from refute.recording.targets import Guard, Record, Way
 
-__all__ = ["Recorder"]
-
 _LARGEST_SHARE = 0.25
 """Of the elapsed time, that the recorder may take."""
 _GRACE = 0.1

@@ -9,8 +9,6 @@ from typing import Dict, List, Tuple
 
 from refute.recording.recipes import Entry, Event, Imported, Parts, Unbuildable
 
-__all__ = ["Program", "render"]
-
 _MOST_STATEMENTS = 24
 _LONGEST = 6_000
 """Characters of all source of one record."""

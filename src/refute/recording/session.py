@@ -14,8 +14,6 @@ from refute.recording.importing import Finder, packages_under
 from refute.recording.recorder import Recorder
 from refute.recording.storing import merge, read_part, write
 
-__all__ = ["Session"]
-
 _BETWEEN_PARTS = 5.0
 """Seconds between two writes of a worker's part: a worker may be ended without notice."""
 

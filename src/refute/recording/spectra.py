@@ -26,8 +26,6 @@ from typing import (
     Tuple,
 )
 
-__all__ = ["FORMAT", "Failing", "Place", "Suspect", "Tracer", "read_failing", "suspects", "to_json"]
-
 FORMAT = "refute failing tests"
 VERSION = 1
 MOST_SUSPECTS = 12

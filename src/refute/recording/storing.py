@@ -10,8 +10,6 @@ import tempfile
 from collections import Counter
 from typing import Any
 
-__all__ = ["FORMAT", "merge", "read_part", "write"]
-
 FORMAT = "refute-recorded"
 VERSION = 1
 

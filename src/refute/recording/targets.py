@@ -13,8 +13,6 @@ from refute.recording.guarding import Signature
 from refute.recording.histories import Watch
 from refute.recording.looking import MISSING, find
 
-__all__ = ["Guard", "Record", "Way"]
-
 _CONTEXT_FILE = contextlib.contextmanager.__code__.co_filename
 _CACHE = type(functools.lru_cache()(lambda: None))
 

@@ -20,8 +20,6 @@ from typing import Any
 
 from refute.recording.outlining import outline
 
-__all__ = ["watch"]
-
 MOST_CALLS = 30
 """Of one function in one test."""
 MOST_LINES = 5_000

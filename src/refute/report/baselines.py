@@ -23,8 +23,6 @@ from refute.report.formats.contract import Report
 from refute.report.formats.functions import problem_of
 from refute.storage import write_output
 
-__all__ = ["OF_CHANGES", "OF_FUNCTIONS", "read_baseline", "without_known", "write_baseline"]
-
 OF_FUNCTIONS = ("wrong-output", "predicted-output", "crash", "contradiction")
 OF_CHANGES = ("behaviour-changed", "behaviour-changed-as-stated", "does-not-load")
 """The rules of which `hunt` and `diff` speak."""

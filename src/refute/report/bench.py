@@ -15,8 +15,6 @@ from refute.function.bench.summary import ModelCost
 from refute.report.grids import number
 from refute.report.intervals import IN_WORDS, estimate, in_words
 
-__all__ = ["ROWS", "bench_document", "cost_text", "figure_document", "print_bench"]
-
 _TESTS = {
     "attack_rate": "attack rate",
     "output_accuracy": "output accuracy",

@@ -11,8 +11,6 @@ from refute.issue.benchmark.build import REASONS, BuiltBenchmark
 from refute.issue.benchmark.statistics import BenchmarkFigure
 from refute.report.grids import Grid, count_cell, row_of
 
-__all__ = ["print_built", "statistics_grids"]
-
 
 def print_built(title: str, built: BuiltBenchmark, console: Console) -> None:
     """How many pull requests each stage dropped, and how many are kept."""

@@ -15,8 +15,6 @@ from html import escape
 from refute.report.grids import estimate_cell
 from refute.report.intervals import Estimate
 
-__all__ = ["COLOURS", "ChartLine", "ChartRow", "dot_plot", "line_plot", "marker", "over_tokens"]
-
 COLOURS = 8
 LABEL = 6.6
 """Width of a letter of the labels, in pixels, about."""

@@ -9,8 +9,6 @@ from rich.segment import Segment
 
 from refute.sandbox.values import printable
 
-__all__ = ["SafeConsole"]
-
 
 class SafeConsole(Console):
     """Writes out escape sequences, marks of direction and the like in everything that is shown.

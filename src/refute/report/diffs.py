@@ -16,18 +16,6 @@ from refute.report.fitting import FittingTable
 from refute.report.tables import CELL
 from refute.sandbox.values import Iterated
 
-__all__ = [
-    "diff_document",
-    "difference_document",
-    "differences_table",
-    "observed_source",
-    "print_changes",
-    "print_compared",
-    "print_diffed",
-    "print_end",
-    "summary_line",
-]
-
 MOST_LINES = 12
 """Lines that are listed."""
 

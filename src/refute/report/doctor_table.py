@@ -10,8 +10,6 @@ from rich.text import Text
 
 from refute.doctor import Check
 
-__all__ = ["print_checks"]
-
 
 def print_checks(checks: Sequence[Check], console: Console) -> None:
     """One row a check; below the table one line on how to get each thing that is missing."""

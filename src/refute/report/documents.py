@@ -13,8 +13,6 @@ from refute.function.source import unified_diff
 from refute.function.target import Skipped
 from refute.function.verbs import Fix, Hunt, fixed_code
 
-__all__ = ["broad_document", "debug_document", "hunt_document"]
-
 Document = dict[str, Any]
 
 

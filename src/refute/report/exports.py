@@ -8,8 +8,6 @@ from collections.abc import Sequence
 
 from refute.report.grids import Cell, Grid
 
-__all__ = ["as_csv", "as_latex"]
-
 
 def as_csv(grids: Sequence[Grid]) -> str:
     """Each table with a line of heads; a column with intervals becomes `X`, `X low`, `X high`.

@@ -10,8 +10,6 @@ from rich.text import Text
 if TYPE_CHECKING:
     from refute.api.failing import FailingResult, Mended
 
-__all__ = ["failing_document", "print_failing"]
-
 _SHOWN = 3
 
 

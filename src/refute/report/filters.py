@@ -14,8 +14,6 @@ from refute.figures import Interval
 from refute.issue.analysis.filters import FilterRun, Point
 from refute.report.grids import number
 
-__all__ = ["FILTER_HEADS", "filter_document", "filter_rows", "print_filter"]
-
 FILTER_HEADS = ("", "fixes", "right", "precision", "recall")
 
 MOST_POINTS = 10

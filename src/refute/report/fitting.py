@@ -10,8 +10,6 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["FittingTable"]
-
 
 class FittingTable(Table):
     """Wide cells are not broken into narrow columns: each row is a list then, a cell a line, the

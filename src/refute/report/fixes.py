@@ -13,8 +13,6 @@ from refute.report.diffs import difference_document, differences_table
 if TYPE_CHECKING:
     from refute.api.fixes import Pair, RankedFixes
 
-__all__ = ["print_ranked", "ranked_document"]
-
 _LONGEST = 300
 
 

@@ -14,8 +14,6 @@ from refute.report.grids import grid_document, number
 from refute.report.paper_join import match_document
 from refute.report.utgen_tables import utgen_tables
 
-__all__ = ["functions_document"]
-
 
 def functions_document(studies: Sequence[DatasetStudy]) -> dict[str, Any]:
     """`{"runs": [document of bench, ...], "paper", "pairs", "datasets", "tables"}`."""

@@ -20,8 +20,6 @@ from refute.report.grids import (
 from refute.report.intervals import Estimate
 from refute.report.paper_grids import differing, paper_grid, paper_rows
 
-__all__ = ["by_tests", "function_grids"]
-
 HEADS = {
     "attack_rate": "attack",
     "output_accuracy": "output",

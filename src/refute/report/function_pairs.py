@@ -11,8 +11,6 @@ from refute.figures import Z95, Interval, holm, mcnemar, paired_interval
 from refute.function.bench.records import FunctionRecord, read_grade
 from refute.function.grade import Grade
 
-__all__ = ["PAIRED", "PairedRuns", "paired_runs", "problems_of"]
-
 Sums = Mapping[str, tuple[float, int]]
 """Problem -> (sum, count) of what a figure is the ratio of."""
 

@@ -16,16 +16,6 @@ from refute.report.paper import UTGEN, PaperFigure
 from refute.report.paper_join import Match, RunKey, matches
 from refute.runs.records import ErrorRecord
 
-__all__ = [
-    "DatasetStudy",
-    "FunctionRun",
-    "PageRun",
-    "dataset_studies",
-    "options_of",
-    "run_labels",
-    "words_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class PageRun:

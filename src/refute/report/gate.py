@@ -12,14 +12,6 @@ from refute.gating.judging import Judged
 from refute.gating.running import Standing
 from refute.workspace.contract import Failure, TestReport
 
-__all__ = [
-    "gate_document",
-    "print_gate",
-    "print_standings",
-    "red_green_document",
-    "standing_document",
-]
-
 MOST_LISTED = 10
 _STYLES = {"red to green": "green", "red now": "red", "broken": "red"}
 

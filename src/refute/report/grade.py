@@ -17,8 +17,6 @@ from refute.report.grids import Grid
 from refute.report.issue_grids import HEADS, figures_row
 from refute.runs.records import ErrorRecord
 
-__all__ = ["STATUSES", "grade_document", "print_grades"]
-
 STATUSES = {
     "success": "reproduces the issue",
     "empty": "no patch",

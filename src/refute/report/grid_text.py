@@ -11,8 +11,6 @@ from rich.text import Text
 
 from refute.report.grids import Grid
 
-__all__ = ["print_grid"]
-
 _BORDER = 3
 """Width that a column takes besides its text."""
 _LABEL = 28

@@ -8,21 +8,6 @@ from typing import Any, Literal
 
 from refute.report.intervals import Estimate
 
-__all__ = [
-    "Cell",
-    "Grid",
-    "Kind",
-    "Row",
-    "count_cell",
-    "difference_cell",
-    "estimate_cell",
-    "grid_document",
-    "number",
-    "p_cell",
-    "row_of",
-    "text_cell",
-]
-
 Kind = Literal["run", "paper", "total"]
 
 

@@ -12,8 +12,6 @@ from refute.hardening.mutants import Mutant
 from refute.hardening.offering import Offer
 from refute.hardening.service import Hardened
 
-__all__ = ["hardened_document", "patch_of", "print_hardened"]
-
 _WORDS = {
     "killed": "killed",
     "timeout": "never end",

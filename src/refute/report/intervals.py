@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from refute.figures import Figure, Share, wilson_of
 
-__all__ = ["IN_WORDS", "Estimate", "estimate", "in_words", "of_share", "percent", "unknown"]
-
 
 @dataclass(frozen=True, slots=True)
 class Estimate:

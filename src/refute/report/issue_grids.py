@@ -31,18 +31,6 @@ from refute.report.paper_grids import differing, paper_grid, paper_rows
 from refute.report.paper_join import Match, RunKey, matches
 from refute.runs.journal import read_header
 
-__all__ = [
-    "HEADS",
-    "ISSUE_HEADS",
-    "cautions",
-    "figures_row",
-    "filter_grid",
-    "issue_estimate",
-    "issue_grids",
-    "issue_matches",
-    "region_name",
-]
-
 ISSUE_HEADS = {
     "applicable": "A",
     "fail_to_any": "F→×",

@@ -18,16 +18,6 @@ from refute.issue.vet import Vetted
 from refute.runs.records import ErrorRecord
 from refute.workspace.contract import TestResult
 
-__all__ = [
-    "confidence_text",
-    "failing_tests",
-    "issue_bench_document",
-    "print_reproduction",
-    "print_vetted",
-    "reproduction_document",
-    "vetted_document",
-]
-
 _TRACE = 1500
 """Characters of a traceback that are shown."""
 

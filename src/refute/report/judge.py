@@ -12,8 +12,6 @@ from rich.text import Text
 from refute.function.formatting import call_source, expected_source
 from refute.function.judge import CandidateRanking
 
-__all__ = ["judge_document", "print_judgement"]
-
 
 def judge_document(found: CandidateRanking, function: str, names: Sequence[str]) -> dict[str, Any]:
     """`{"function", "n", "rule", "tests", "ranking": [{"candidate", "passed", "of", "rank",

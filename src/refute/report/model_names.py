@@ -11,8 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ["PAPER_MODELS", "paper_model"]
-
 PAPER_MODELS = {
     "Llama3 8B": ({"llama", "3", "8b", "instruct"}, {"meta"}),
     "Llama3.1 8B": ({"llama", "3.1", "8b", "instruct"}, {"meta"}),

@@ -10,8 +10,6 @@ from rich.segment import Segment
 
 from refute.report.consoles import SafeConsole
 
-__all__ = ["as_html", "as_text"]
-
 _WIDTH = 120
 _FORMAT = "<pre style=\"font-family:Menlo,'DejaVu Sans Mono',monospace\">{code}</pre>"
 

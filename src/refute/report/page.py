@@ -23,8 +23,6 @@ from refute.report.template import chart, diff_lines, line_chart, rendered, shor
 from refute.report.utgen_tables import utgen_tables
 from refute.runs.records import ErrorRecord
 
-__all__ = ["render_page"]
-
 
 def render_page(studies: Sequence[DatasetStudy]) -> str:
     """The page as HTML text."""

@@ -9,18 +9,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = [
-    "SWT_BENCH",
-    "UTGEN",
-    "PaperFigure",
-    "claims",
-    "facts",
-    "notes",
-    "paper_figures",
-    "settings",
-    "version_text",
-]
-
 UTGEN, SWT_BENCH = "UTGen", "SWT-Bench"
 _FILES = {UTGEN: "utgen.toml", SWT_BENCH: "swt-bench.toml"}
 _UNITS = ("percent", "count", "dollars")

@@ -17,8 +17,6 @@ from refute.report.grids import (
 from refute.report.paper import UTGEN, notes, settings
 from refute.report.paper_join import Match
 
-__all__ = ["differing", "paper_grid", "paper_rows"]
-
 
 def paper_rows(
     found: Sequence[Match], heads: Iterable[str], *, empty: int, digits: int

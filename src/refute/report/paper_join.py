@@ -16,8 +16,6 @@ from refute.report.intervals import Estimate
 from refute.report.model_names import paper_model
 from refute.report.paper import PaperFigure, paper_figures, settings, version_text
 
-__all__ = ["Match", "RunKey", "match_document", "matches"]
-
 _SAME_DATA = {"he-fix-released": "he-fix", "swt-lite-v1": "swt-lite", "swt-full-v1": "swt-full"}
 """Our name of a form of a data set -> the name that its figures have."""
 _LATER = frozenset({"coverage", "coverage_success", "coverage_other"})

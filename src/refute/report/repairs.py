@@ -19,8 +19,6 @@ from refute.runs.records import ErrorRecord
 if TYPE_CHECKING:
     from refute.api.fixing import FixResult
 
-__all__ = ["fix_document", "fix_grades_document", "print_fix", "print_fix_grades"]
-
 STATUSES = {
     "resolved": "resolves the issue",
     "empty": "no patch",

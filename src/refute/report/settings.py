@@ -12,8 +12,6 @@ from rich.text import Text
 
 from refute.config.resolving import Held
 
-__all__ = ["print_settings", "settings_document"]
-
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
 
 

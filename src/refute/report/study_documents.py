@@ -14,8 +14,6 @@ from refute.report.grids import grid_document, number
 from refute.report.issue_grids import ISSUE_HEADS, issue_grids, issue_matches
 from refute.report.paper_join import match_document
 
-__all__ = ["study_document"]
-
 
 def study_document(study: Study, *, as_model: str | None = None) -> dict[str, Any]:
     """`{"dataset", "runs", "breakdowns", "overlap", "pairs", "fixes", "paper", "tables"}`."""

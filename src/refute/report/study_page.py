@@ -23,8 +23,6 @@ from refute.report.template import chart, diff_lines, line_chart, rendered, shor
 from refute.report.venn import MOST_SETS, venn
 from refute.runs.records import ErrorRecord
 
-__all__ = ["render_studies"]
-
 LONGEST_PATCH = 200
 """Lines of a patch that are shown."""
 MOST_TESTS = 50

@@ -13,8 +13,6 @@ from refute.function.verbs import Fix, Hunt
 from refute.problems import Trust
 from refute.report.fitting import FittingTable
 
-__all__ = ["print_fix", "print_hunt"]
-
 CELL = 400
 """Longest text in a cell, in characters."""
 

@@ -13,8 +13,6 @@ from markupsafe import Markup
 
 from refute.report.charts import COLOURS, ChartLine, marker
 
-__all__ = ["chart", "diff_lines", "line_chart", "rendered", "shortened"]
-
 LONGEST = 600
 """Characters of a value or a call that are shown."""
 

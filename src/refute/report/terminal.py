@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from refute.diffing.pinning import Pin, Side
     from refute.diffing.service import Compared
 
-__all__ = ["Working", "asking", "counting", "counting_stages", "which_side", "working"]
-
 MOST_CHOICES = 26
 
 

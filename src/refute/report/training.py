@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from refute.train.rough import Estimate
     from refute.train.select import CheckpointChoice
 
-__all__ = ["print_data", "print_estimate", "print_plan", "print_selection"]
-
 
 def print_plan(found: Plan, console: Console) -> None:
     """What making the data would take, by stage, and why tasks fall out."""

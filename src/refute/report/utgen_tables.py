@@ -8,8 +8,6 @@ from refute.report.function_study import DatasetStudy, FunctionRun, words_of
 from refute.report.grids import Cell, Grid, Row, difference_cell, estimate_cell, row_of, text_cell
 from refute.report.intervals import Estimate, unknown
 
-__all__ = ["utgen_tables"]
-
 _INTRINSIC = {"attack_rate": "attack", "output_accuracy": "output", "accuracy_and_attack": "both"}
 _ABLATIONS = {(True, True): "UTDebug", (False, True): "no vote", (True, False): "no backtracking"}
 """(vote, backtrack) -> the row of Table 4."""

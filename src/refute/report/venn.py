@@ -9,8 +9,6 @@ from html import escape
 
 from refute.report.charts import COLOURS
 
-__all__ = ["MOST_SETS", "venn"]
-
 MOST_SETS = 4
 _WIDTH, _HEIGHT = 440, 300
 _LONGEST = 58

@@ -30,8 +30,6 @@ from refute.sandbox.decoding import decode
 from refute.sandbox.values import MalformedValue
 from refute.syntax import parse_module
 
-__all__ = ["Trial", "answers_of", "judge", "run_asserts", "trials_of", "try_all"]
-
 _KEPT = 1000
 """Files that are read once."""
 ROUNDS = 12

@@ -22,8 +22,6 @@ from refute.sandbox import (
 from refute.sandbox.equality import matches
 from refute.sandbox.waiting import Waits
 
-__all__ = ["PASSED", "imports", "patience", "run_calls", "said", "short"]
-
 PASSED = TestResult(True)
 
 

@@ -15,8 +15,6 @@ from refute.sandbox import Sandbox
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.waiting import Waits, finished
 
-__all__ = ["grade", "grade_async", "grade_in", "grade_in_steps"]
-
 _RUNNERS: dict[Kind, Callable[..., list[TestResult]]] = {
     "stdio": run_stdio,
     "asserts": run_asserts,

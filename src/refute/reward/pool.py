@@ -18,8 +18,6 @@ from refute.reward.verdict import Verdict
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.pool import SandboxPool
 
-__all__ = ["Grader", "ManyAtOnce"]
-
 AHEAD = 3
 """Programs under way and waiting for each sandbox, at most: `grade_batch` asks for no more."""
 _SMALL = 1 << 16

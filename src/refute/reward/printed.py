@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 from decimal import Context, Decimal
 
-__all__ = ["PRINTED", "TOLERANCE", "same_output"]
-
 TOLERANCE = 1e-6
 """Of numbers, absolute or relative, where a task of "floats" states none."""
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)

@@ -20,8 +20,6 @@ from refute.reward.task import Task, Test
 from refute.reward.testing import TestReward
 from refute.reward.verdict import Verdict
 
-__all__ = ["Remote"]
-
 _PATIENCE = 600.0
 _PAUSE = 1.0
 """Seconds to wait where the server does not say how long."""

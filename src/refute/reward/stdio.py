@@ -19,9 +19,6 @@ from refute.reward.verdict import TestResult
 from refute.sandbox import NotRun, Outcome, Program, Returned, Sandbox
 from refute.sandbox.values import MalformedValue
 
-__all__ = ["run_stdio"]
-
-
 _PAYLOAD = 1 << 20
 """Characters of input that are sent at once: every process is given all that is sent."""
 

@@ -23,8 +23,6 @@ from refute.sandbox import Limits, Sandbox, values
 from refute.sandbox.equality import CHECKERS, Expected, expect
 from refute.sandbox.local import LocalSandbox
 
-__all__ = ["Kind", "Task", "Test"]
-
 MOST_OUTPUT = 1 << 20
 """Bytes of an output of which it is not known how large the right one is."""
 _SLACK, _LARGER = 8192, 16

@@ -21,8 +21,6 @@ from refute.sandbox import Limits, Sandbox
 from refute.sandbox.equality import equal
 from refute.sandbox.local import LocalSandbox
 
-__all__ = ["TestReward", "grade_test"]
-
 REPEATS = 4
 """Times that a test which would be paid is run again on each program."""
 

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["TestResult", "Verdict", "verdict"]
-
 
 @dataclass(frozen=True, slots=True)
 class TestResult:

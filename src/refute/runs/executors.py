@@ -17,19 +17,6 @@ from refute.errors import ContextTooLong, InputError, Unavailable
 from refute.runs.pool import Failed, cores, run_tasks
 from refute.runs.records import PutOff, Record, Sent, WithFiles
 
-__all__ = [
-    "PROCESSES",
-    "Clerk",
-    "Concurrent",
-    "Done",
-    "Executor",
-    "ExecutorSpec",
-    "Keeper",
-    "Processes",
-    "Workers",
-    "one_line",
-]
-
 Unit = TypeVar("Unit")
 Done = Callable[[Any, Record | WithFiles | PutOff | Sent | Failed], None]
 """Told what became of a unit. What it raises ends the run, and is raised by `Executor.run`."""

@@ -38,8 +38,6 @@ from refute.runs.records import (
     read_record,
 )
 
-__all__ = ["Journal", "new_run", "read_header", "read_run"]
-
 _log = logging.getLogger("refute.runs")
 
 JOURNAL = "journal.jsonl"

@@ -21,8 +21,6 @@ from typing import Any, Generic, TypeVar
 from refute.runs.spawning import spawning
 from refute.syntax import lifted_limits
 
-__all__ = ["Failed", "cores", "run_tasks"]
-
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 

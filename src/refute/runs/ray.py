@@ -27,8 +27,6 @@ from refute.runs.pool import Failed, cores
 from refute.runs.records import PutOff, Sent
 from refute.runs.run import versions
 
-__all__ = ["RAY", "RayWorkers"]
-
 _AHEAD = 4
 """Workers asked for beyond what the cluster holds: what an autoscaler goes by."""
 _LOOK = 2.0

@@ -18,8 +18,6 @@ from refute.runs.executors import Clerk, one_line
 from refute.runs.records import PutOff, WithFiles, as_data
 from refute.runs.run import versions
 
-__all__ = ["Computing", "Waiting"]
-
 Answer = (
     tuple[str, bytes, dict[str, bytes]]
     | tuple[str, str, dict[str, bytes]]

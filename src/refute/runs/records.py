@@ -15,21 +15,6 @@ import msgspec
 
 from refute.models.contract import Tally
 
-__all__ = [
-    "Count",
-    "ErrorRecord",
-    "Number",
-    "PutOff",
-    "Record",
-    "Schema",
-    "Sent",
-    "StoredTally",
-    "WithFiles",
-    "as_data",
-    "checked",
-    "read_record",
-]
-
 _MOST = 2**53
 Count = Annotated[int, msgspec.Meta(ge=0, lt=_MOST)]
 """A whole number from 0."""

@@ -32,8 +32,6 @@ from refute.runs.records import (
 )
 from refute.storage import write_atomically
 
-__all__ = ["Ending", "Run", "resumed", "versions"]
-
 Unit = TypeVar("Unit")
 Settings = TypeVar("Settings")
 R = TypeVar("R", bound=Record)

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from multiprocessing.context import SpawnContext
 from multiprocessing.synchronize import BoundedSemaphore
 
-__all__ = ["shared_slots", "spawning"]
-
 _SAFE = "PYTHONSAFEPATH"
 
 

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 
 from refute.errors import InputError
 
-__all__ = ["EVERYBODY", "Tokens", "read_tokens"]
-
 EVERYBODY = "everybody"
 """The tenant of a server without tokens."""
 _SHORTEST = 16

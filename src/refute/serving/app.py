@@ -35,8 +35,6 @@ from refute.serving.requests import (
 )
 from refute.serving.verdicts import Verdicts
 
-__all__ = ["Service", "application"]
-
 Result = TypeVar("Result")
 _BODY_SECONDS = 30.0
 """For the body of a request to arrive."""

@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["Full", "Held"]
-
 
 class Full(Exception):
     """The tenant has as much here as it may."""

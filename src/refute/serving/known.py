@@ -11,8 +11,6 @@ from refute.reward import Task
 from refute.reward.task import Kind
 from refute.serving.requests import Bounds, Program, read_one
 
-__all__ = ["Known"]
-
 _MOST = 64
 """Tasks of a tenant that are kept."""
 _LARGEST = 1 << 14

@@ -9,8 +9,6 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["Busy", "Job", "Line", "TooMany"]
-
 Job = Callable[[], Awaitable[Any]]
 _LONGEST_WAIT = 60
 """Seconds, the most that a client is told to wait."""

@@ -9,8 +9,6 @@ from typing import Any
 
 from refute.schemas import schema
 
-__all__ = ["document"]
-
 _ASKED = {
     "/v1/grade": ("Grade", "Verdict", "One program by a task's tests, of any kind."),
     "/v1/stdio": ("Grade", "Verdict", "One program that reads an input and prints."),

@@ -12,19 +12,6 @@ from refute.jsontext import parse_json
 from refute.reward import Task, Test
 from refute.reward.task import Kind
 
-__all__ = [
-    "MOST_MEMORY",
-    "Asked",
-    "Bounds",
-    "Malformed",
-    "Named",
-    "Program",
-    "Trial",
-    "read_batch",
-    "read_one",
-    "read_trial",
-]
-
 MOST_MEMORY = 4 << 30
 """Bytes that a program may ask for."""
 

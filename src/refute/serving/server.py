@@ -31,8 +31,6 @@ from refute.serving.requests import Bounds
 from refute.serving.verdicts import Verdicts
 from refute.variables import Variable
 
-__all__ = ["Options", "serve"]
-
 _HELD = 32
 """Bodies of the largest size that a tenant may have here at once."""
 _USUAL = ("numpy",)

@@ -16,8 +16,6 @@ from refute.serving.line import Job, Line
 from refute.serving.measures import Measures
 from refute.serving.requests import Asked, Bounds, Named, Trial
 
-__all__ = ["Verdicts"]
-
 Result = TypeVar("Result")
 _PROBE = Task(entry_point="f", tests=(Test((1,), expected=2),))
 _PROBE_PROGRAM = "def f(x):\n    return x + 1\n"

@@ -10,19 +10,6 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-__all__ = [
-    "WRITING",
-    "Arguments",
-    "CheckFile",
-    "CheckTestsRedGreen",
-    "CompareBehaviour",
-    "DebugFunction",
-    "FindFailingInput",
-    "ReadRun",
-    "ReproduceIssue",
-    "VetPatch",
-]
-
 WRITING = frozenset({"write_tests_to", "apply"})
 """Arguments that write into the checkout: taken only by a server that was told to take them."""
 

@@ -12,8 +12,6 @@ import msgspec
 from refute.starting import start_module
 from refute.surfaces.worker import Done, Event, Failed, Progress, Request
 
-__all__ = ["all_ended", "call"]
-
 _LONGEST = 256 << 20
 """Bytes of one event: documents of large folders are long."""
 _BEAT = 5.0

@@ -19,8 +19,6 @@ from refute.syntax import try_parse
 if TYPE_CHECKING:
     from refute.api.functions import DebugResult, HuntResult
 
-__all__ = ["load_ipython_extension", "looked_at"]
-
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _VERBS = ("debug", "hunt")
 

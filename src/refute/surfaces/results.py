@@ -9,28 +9,6 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-__all__ = [
-    "Alternative",
-    "CheckTestsRedGreenResult",
-    "CheckedFile",
-    "CheckedFunction",
-    "CompareBehaviourResult",
-    "DebugFunctionResult",
-    "Difference",
-    "FailingCall",
-    "FindFailingInputResult",
-    "FunctionChange",
-    "FunctionFix",
-    "FunctionTests",
-    "NotLookedAt",
-    "OpenQuestion",
-    "ReadRunResult",
-    "ReproduceIssueResult",
-    "Standing",
-    "TestOutcome",
-    "VetPatchResult",
-]
-
 _Report = Annotated[
     str, Meta(description="URI of the resource that holds the whole document of this call.")
 ]

@@ -19,8 +19,6 @@ import watchfiles
 from refute.diffing.sources import is_test
 from refute.starting import start_module
 
-__all__ = ["GRACE", "Looks", "watch"]
-
 GRACE = 20.0
 """Seconds for a look to end in good order, with its sandboxes."""
 _SETTLED = 50

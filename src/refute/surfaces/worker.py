@@ -29,8 +29,6 @@ from refute.variables import Variable
 if TYPE_CHECKING:
     from refute.surfaces.verbs.contract import Tell
 
-__all__ = ["GRACE", "Done", "Event", "Failed", "Fault", "Progress", "Request"]
-
 GRACE = 20.0
 """Seconds for an end in good order."""
 _LONGEST_LINE = 1000

@@ -28,8 +28,6 @@ from refute.train.corrupt import Fault
 from refute.train.filters import Solution
 from refute.train.preferences import JudgedAnswer
 
-__all__ = ["AttackingInput", "Attempted", "by_model", "by_search"]
-
 SEARCHED = 100
 """Inputs of the search that are run for one fault: it need not ask for each."""
 MAX_CALL = 1000

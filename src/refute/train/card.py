@@ -11,8 +11,6 @@ from refute.train.contamination import MEASURE
 from refute.train.data_contract import BuiltData, DataSettings
 from refute.train.preferences import counts
 
-__all__ = ["TITLES", "card", "figures"]
-
 TITLES = {
     "stage0": "0: tasks of the source → solutions",
     "stage1": "I: solutions → faults",

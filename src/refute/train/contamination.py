@@ -29,19 +29,6 @@ from refute.errors import DatasetError
 from refute.syntax import parse_module
 from refute.variables import Variable
 
-__all__ = [
-    "CONTAINED",
-    "JACCARD",
-    "MEASURE",
-    "Index",
-    "Match",
-    "Text",
-    "available",
-    "code_tokens",
-    "evaluation_texts",
-    "words",
-]
-
 WORDS = 5
 """Words in an n-gram of a description."""
 TOKENS = 13

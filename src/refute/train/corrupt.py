@@ -39,8 +39,6 @@ from refute.sandbox.pool import AsyncSandbox
 from refute.syntax import find_function, parse_module
 from refute.train.filters import Solution, loads
 
-__all__ = ["Corrupted", "Fault", "by_model", "by_mutation", "probes"]
-
 MUTANTS = 40
 """Mutants of a reference that are run, drawn by the weights of the operators."""
 INPUTS = 40

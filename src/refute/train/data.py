@@ -29,8 +29,6 @@ from refute.train.data_contract import Asking, BuiltData, Candidates, DataSettin
 from refute.train.data_stages import Elsewhere, Kept, Making, Progress, write_lines
 from refute.train.sources import fingerprint
 
-__all__ = ["build"]
-
 
 def _quiet(stage: str, done: int, total: int) -> None:
     pass

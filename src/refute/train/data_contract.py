@@ -17,8 +17,6 @@ from refute.train.filters import MAX_PROMPT, Solution, admitted
 from refute.train.preferences import JudgedAnswer
 from refute.train.sources import read_source
 
-__all__ = ["RECORDS", "Asking", "BuiltData", "Candidates", "DataSettings", "Stage", "TaskRecord"]
-
 USUAL = Sampling()
 
 

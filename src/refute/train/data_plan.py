@@ -11,8 +11,6 @@ from refute.prompts import render
 from refute.train.data_contract import Candidates, DataSettings
 from refute.train.filters import Solution, prompt_tokens
 
-__all__ = ["Plan", "plan"]
-
 SECONDS = {"stage0": 0.05, "stage1": 1.2, "stage2": 0.5}
 """Of one core, for one task without a model: measured on HumanEval's solutions."""
 

@@ -36,8 +36,6 @@ from refute.train.data_contract import (
 from refute.train.data_tasks import Tasks, computed_tasks, opened_tasks
 from refute.train.filters import Solution
 
-__all__ = ["Elsewhere", "Faults", "Kept", "Making", "Progress", "write_lines"]
-
 Progress = Callable[[str, int, int], None]
 """Told the stage, how many of its tasks are done, and how many there are."""
 CHUNK = 1000

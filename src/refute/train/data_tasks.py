@@ -24,8 +24,6 @@ from refute.train.corrupt import Corrupted, Fault
 from refute.train.data_contract import Asking, DataSettings, TaskRecord
 from refute.train.filters import Solution, works
 
-__all__ = ["Tasks", "computed_tasks", "opened_tasks"]
-
 Do = Callable[[tuple[str, Any], Callable[[], None]], Awaitable[TaskRecord]]
 
 

@@ -11,14 +11,6 @@ from refute.train.rough import Estimate, rows_seen
 from refute.train.settings import DpoSettings, TrainSettings
 from refute.train.tokens import Encoded
 
-__all__ = [
-    "Shape",
-    "device_peak",
-    "estimate",
-    "lora_flops",
-    "shape_of",
-]
-
 UTILISATION = 0.4
 """Share of the device's peak that training is taken to reach."""
 _PEAKS = (("H200", 989e12), ("H100", 989e12), ("A100", 312e12), ("L40", 181e12), ("4090", 165e12))

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from refute.syntax import find_function, first_line, parse_module
 
-__all__ = ["Extract", "extracted"]
-
 _READS = frozenset({"input", "open", "exec", "eval", "__import__", "breakpoint"})
 _MODULES = frozenset({"os", "subprocess", "socket", "random", "time", "requests", "urllib"})
 

@@ -22,8 +22,6 @@ from refute.syntax import parse_module
 from refute.train.extract import extracted
 from refute.train.sources import Raw
 
-__all__ = ["MAX_PROMPT", "Solution", "admitted", "loads", "prompt_tokens", "works"]
-
 MAX_PROMPT = 2048
 """Tokens of a prompt (appendix B: "up to 2K")."""
 _PYTHON = re.compile("python", re.I)

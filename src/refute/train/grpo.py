@@ -30,16 +30,6 @@ from refute.train.trainer import arguments, trainer_of
 if TYPE_CHECKING:
     from transformers import TrainerCallback
 
-__all__ = [
-    "PreparedProblems",
-    "estimate",
-    "make_trainer",
-    "prepare",
-    "read_problems",
-    "request",
-    "train",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class PreparedProblems:

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["without_noise"]
-
 _DEPRECATED = r"`(is_)?gradient_checkpointing` is deprecated"
 """TRL and peft still say it in the old words, and so do the transformers that we support."""
 _NO_KERNELS = "Failed to load CPU gemm_4bit_forward"

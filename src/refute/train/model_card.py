@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from refute.train.select import Score
 
-__all__ = ["model_card"]
-
 _HOW = {
     "sft": "trained as in UTGen (arXiv 2502.01619)",
     "dpo": "trained by direct preference optimization on pairs of a model's own tests",

@@ -12,8 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["PAIRS", "JudgedAnswer", "counts", "pairs", "row"]
-
 PAIRS = 2
 """Pairs that are kept of one fault; five answers make up to six."""
 

@@ -23,8 +23,6 @@ from refute.sandbox.pool import AsyncSandbox
 from refute.train.attempts import AttackingInput
 from refute.train.filters import Solution
 
-__all__ = ["Hypothesis", "Rationale", "hypothesis_of_change", "rationale"]
-
 TRIES = 2
 """Rationales that are asked for, where the first one falls out."""
 _OUTPUT = re.compile(r"\n[*_# ]*(?:final\s+)?output\b[*_ ]*:", re.I)

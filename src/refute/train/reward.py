@@ -30,8 +30,6 @@ from refute.problems import Call, Trust, UnitTest
 from refute.remarks import remark
 from refute.sandbox.pool import AsyncSandbox
 
-__all__ = ["ALL_OR_NOTHING", "Credits", "Reward", "paid", "reward_for", "verdict_on"]
-
 NOTHING = TestVerdict(valid=False, attacks=False, accurate=False)
 
 Reward = Callable[..., Awaitable[list[float]]]

@@ -10,8 +10,6 @@ from refute.errors import InputError
 from refute.train.settings import DpoSettings, GrpoSettings, TrainSettings
 from refute.train.tokens import Example, read_examples, read_preferences
 
-__all__ = ["Estimate", "at_most", "rough_estimate", "rows_seen"]
-
 CHARACTERS = 4
 """Of a token, by and large."""
 

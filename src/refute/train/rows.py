@@ -20,8 +20,6 @@ from refute.train.corrupt import Fault
 from refute.train.filters import Solution
 from refute.train.rationales import Hypothesis
 
-__all__ = ["TrainingAnswer", "completion", "prompt", "reads_back", "said_before", "vote_turn"]
-
 _FORM = re.compile(
     r"##\s*Hypothesis\s*\n(?P<reason>.*?)\n\s*[*_]*Error Pattern[*_]*:[*_]*\s*(?P<pattern>.*?)\s*"
     r"\n##\s*Unit Test\s*\n+###\s*Input Arguments\s*\n(?P<input>.*?)\n?\s*[*_]*Arguments[*_]*:",

@@ -26,8 +26,6 @@ from refute.train.settings import Resolved
 if TYPE_CHECKING:
     from transformers import TrainerCallback
 
-__all__ = ["LOG", "SETTINGS", "Make", "Report", "Trained", "checkpoints", "run_trainer", "silent"]
-
 LOG = "log.jsonl"
 SETTINGS = "settings.json"
 _STATE = "trainer_state.json"

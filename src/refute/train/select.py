@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from refute.function.bench import BenchSummary
     from refute.models.session import Session
 
-__all__ = ["BEST", "CheckpointChoice", "Score", "score", "select"]
-
 BEST = "best"
 SELECTION = "selection.json"
 METRIC = "accuracy_and_attack"

@@ -16,18 +16,6 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, overload
 
 from refute.errors import InputError
 
-__all__ = [
-    "PRESETS",
-    "DpoSettings",
-    "GrpoSettings",
-    "Packing",
-    "Preset",
-    "Resolved",
-    "SftSettings",
-    "TrainSettings",
-    "resolve",
-]
-
 Packing = Literal["none", "flat", "blocks"]
 
 _LOWEST = {

@@ -16,8 +16,6 @@ from refute.datasets.rows import read_rows
 from refute.errors import InputError
 from refute.function.target import open_target, problem_of
 
-__all__ = ["FORMS", "Raw", "fingerprint", "read_source"]
-
 FORMS = "a JSONL or Parquet file, a folder of Python files, tulu-3, or hub:OWNER/NAME[@SPLIT]"
 TULU = "allenai/tulu-3-sft-mixture"
 """The paper's instruction data (§3.2)."""

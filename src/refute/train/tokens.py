@@ -17,18 +17,6 @@ from refute.errors import ContextTooLong, InputError
 from refute.models.checkpoint import Checkpoint, find, reasons
 from refute.models.contract import Message
 
-__all__ = [
-    "IGNORED",
-    "Encoded",
-    "Example",
-    "Preference",
-    "encode",
-    "encode_all",
-    "read_examples",
-    "read_preferences",
-    "tokenizer_of",
-]
-
 T = TypeVar("T")
 
 IGNORED = -100

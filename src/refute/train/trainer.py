@@ -16,8 +16,6 @@ from refute.train.settings import TrainSettings
 if TYPE_CHECKING:
     from transformers import TrainerCallback
 
-__all__ = ["arguments", "dataset_of", "trainer_of"]
-
 
 def arguments(
     settings: TrainSettings, output: Path, steps: int, report_to: Sequence[str]

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from refute.errors import PatchRejected
 from refute.workspace.contract import Workspace
 
-__all__ = ["applied", "rejection"]
-
 
 @contextmanager
 def applied(workspace: Workspace, *patches: str) -> Iterator[Workspace]:

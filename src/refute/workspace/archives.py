@@ -22,8 +22,6 @@ from refute.storage import cache_folder
 from refute.workspace.base import Base
 from refute.workspace.cache import adopt
 
-__all__ = ["pack", "unpack"]
-
 _MANIFEST = "refute-archive.json"
 _KINDS = ("environments", "trees")
 _AS_CHECKED: dict[str, Any] = (

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from refute.workspace.recipe import WORK_TREE, Recipe
 
-__all__ = ["Base", "WorkspaceLimits"]
-
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceLimits:

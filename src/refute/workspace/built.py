@@ -17,8 +17,6 @@ from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import find_clone
 from refute.workspace.snapshot import IDENTITY
 
-__all__ = ["with_built"]
-
 _EXTENSION = (".so", ".pyd")
 _LARGEST = 64 << 20
 """Bytes of an extension module that is taken along."""

@@ -18,8 +18,6 @@ from typing import Any
 
 from refute.storage import write_atomically
 
-__all__ = ["adopt", "ensure", "key_of"]
-
 
 def key_of(*parts: Any) -> str:
     """A name for what is made of `parts` (JSON values): 16 hexadecimal digits."""

@@ -17,8 +17,6 @@ from refute.storage import ScratchFolder
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import Clone
 
-__all__ = ["TRACES", "archived", "check_out", "hide_untracked"]
-
 TRACES = ("__pycache__/", "*.py[co]", ".pytest_cache/")
 """Patterns of what every test run leaves, in repositories that do not ignore it themselves."""
 

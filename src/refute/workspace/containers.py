@@ -32,8 +32,6 @@ from refute.workspace.base import Base, WorkspaceLimits
 from refute.workspace.commit_tree import TRACES
 from refute.workspace.output_buffer import OutputBuffer
 
-__all__ = ["ContainerBackend"]
-
 _CONTROL_SECONDS = 900.0
 """For a command of the engine itself; `run` may have to load an image."""
 

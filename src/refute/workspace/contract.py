@@ -7,16 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
-__all__ = [
-    "CommandResult",
-    "Failure",
-    "Frame",
-    "TestReport",
-    "TestResult",
-    "TestSelection",
-    "Workspace",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class TestSelection:

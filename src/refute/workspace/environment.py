@@ -28,15 +28,6 @@ from refute.workspace.interpreters import find_interpreter, uv_command
 from refute.workspace.requirements import Requirements
 from refute.workspace.settling import Asked, Settled, settle, trouble, undated
 
-__all__ = [
-    "Environment",
-    "build_environment",
-    "existing_environment",
-    "make_overlay",
-    "overlay_python",
-    "settled_environment",
-]
-
 _PASSED_ON = ("PIP_", "UV_", "SSL_", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "HTTP_PROXY",
               "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
               "HOME", "XDG_CACHE_HOME", "TMPDIR")  # fmt: skip

@@ -37,8 +37,6 @@ from refute.workspace.requirements import asked_by_build, infer_requirements, na
 from refute.workspace.versions_by_tag import version_variables
 from refute.workspace.working_copy import WorkingCopy
 
-__all__ = ["Backend", "open_local", "open_workspace", "prepare"]
-
 Backend = Literal["local", "docker", "podman"]
 
 _BUILD_SECONDS = 1800.0

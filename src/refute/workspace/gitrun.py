@@ -9,8 +9,6 @@ from pathlib import Path
 
 from refute.errors import WorkspaceUnavailable
 
-__all__ = ["QUIET", "SAFE_OPTIONS", "GitFailed", "git"]
-
 _SETTINGS = (
     "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.untrackedCache=false",
     "core.attributesFile=/dev/null", "core.autocrlf=false", "core.quotePath=true",

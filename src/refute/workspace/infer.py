@@ -22,21 +22,6 @@ from refute.workspace.recipe import WORK_TREE, Recipe, Runner
 if TYPE_CHECKING:
     import configparser
 
-__all__ = [
-    "MOST_READ",
-    "PYTEST_SETTINGS",
-    "Reader",
-    "has_pytest",
-    "infer_recipe",
-    "infer_runner",
-    "needs_pytest",
-    "own_interpreter",
-    "sets_pytest",
-    "setup_argument",
-    "setup_cfg_option",
-    "toml_of",
-]
-
 MOST_READ = 1 << 20
 """Bytes of the largest file of a repository that is read here; a larger one counts as none."""
 

@@ -16,8 +16,6 @@ from pathlib import Path
 from refute.storage import cache_folder, write_atomically
 from refute.workspace.cache import key_of
 
-__all__ = ["MACHINE", "installed_copies", "own_packages"]
-
 MACHINE = ("/usr/lib", "/usr/local", "/usr/share")
 """Where a machine keeps packages that do not belong to an environment."""
 

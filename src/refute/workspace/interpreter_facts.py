@@ -24,8 +24,6 @@ from refute.workspace.local import LocalBackend
 from refute.workspace.recipe import Recipe
 from refute.workspace.rooted_files import take
 
-__all__ = ["InterpreterFacts", "interpreter_facts"]
-
 _QUESTION = """
 import json, site, sys, sysconfig
 paths = sysconfig.get_paths()

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from refute.errors import WorkspaceUnavailable
 
-__all__ = ["find_interpreter", "is_here", "uv_command"]
-
 
 def find_interpreter(version: str) -> Path:
     """An interpreter of a version such as "3.9": pyenv's, one on PATH, uv's, or this one.

@@ -24,8 +24,6 @@ from refute.variables import Variable
 from refute.workspace.backend import Execution
 from refute.workspace.base import Base, WorkspaceLimits
 
-__all__ = ["ALL_MEASURES", "LocalBackend"]
-
 ALL_MEASURES = frozenset({"namespaces", "overlay", "landlock"})
 """What may be asked for; what holds is told by `protections()`."""
 

@@ -5,8 +5,6 @@ Also loaded by path inside the jail: standard library only.
 
 from __future__ import annotations
 
-__all__ = ["OutputBuffer"]
-
 
 class OutputBuffer:
     """The beginning and the end of a stream of bytes, at most `limit` together."""

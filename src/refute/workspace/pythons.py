@@ -12,8 +12,6 @@ from datetime import date, timedelta
 
 from refute.workspace.infer import Reader, setup_argument, setup_cfg_option, toml_of
 
-__all__ = ["candidates", "requires_python"]
-
 RELEASED = {
     (3, 6): date(2016, 12, 23), (3, 7): date(2018, 6, 27), (3, 8): date(2019, 10, 14),
     (3, 9): date(2020, 10, 5), (3, 10): date(2021, 10, 4), (3, 11): date(2022, 10, 24),

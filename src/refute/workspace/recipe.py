@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["WORK_TREE", "Recipe", "Runner"]
-
 Runner = Literal["pytest", "unittest", "django", "sympy"]
 """How tests are started: `pytest`, `python -m unittest`, Django's `tests/runtests.py`, sympy's
 `bin/test`."""

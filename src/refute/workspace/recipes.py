@@ -16,8 +16,6 @@ from typing import Any, cast
 from refute.errors import InputError
 from refute.workspace.recipe import WORK_TREE, Recipe, Runner
 
-__all__ = ["environment_of", "image_of", "options_of", "recipe_of_row", "runner_of"]
-
 _ALONE = re.compile(
     r"--settings=[\w.]+|--import-mode=\w+|-C|--strict-(markers|config)|--assert=(plain|rewrite)"
 )

@@ -12,8 +12,6 @@ from refute.errors import InputError, WorkspaceUnavailable
 from refute.variables import Variable
 from refute.workspace.gitrun import GitFailed, git
 
-__all__ = ["Clone", "find_clone"]
-
 _SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 

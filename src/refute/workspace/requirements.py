@@ -25,14 +25,6 @@ from refute.workspace.infer import (
     toml_of,
 )
 
-__all__ = [
-    "Requirements",
-    "asked_by_build",
-    "build_requirements",
-    "infer_requirements",
-    "name_of",
-]
-
 _FILES = (
     "requirements.txt", "requirements-dev.txt", "requirements-test.txt", "requirements_test.txt",
     "requirements_test_min.txt", "requirements_dev.txt", "requirements-tests.txt",

@@ -10,8 +10,6 @@ import errno
 import os
 import stat
 
-__all__ = ["MOST_BYTES", "Escapes", "open_folder", "put", "replace_file", "take", "take_all"]
-
 MOST_BYTES = 64 << 20
 """Size of the largest file that is read, in bytes."""
 

@@ -27,8 +27,6 @@ from refute.errors import EnvironmentBroken, WorkspaceUnavailable
 from refute.workspace.interpreters import find_interpreter
 from refute.workspace.requirements import Requirements, name_of
 
-__all__ = ["Asked", "Attempt", "Settled", "settle"]
-
 _ATTEMPTS = 60
 _LIFTED = ("pip",)
 """Taken without the date: what installs is no part of what is tested, and old ones know neither

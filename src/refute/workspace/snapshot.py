@@ -20,10 +20,6 @@ from refute.workspace.cache import key_of
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import Clone, find_clone
 
-__all__ = [
-    "IDENTITY", "apply_to_checkout", "borrow_objects", "checkout_root", "clone_at", "snapshot",
-]  # fmt: skip
-
 _TIMES = ("-c", "core.trustctime=true", "-c", "core.checkStat=default")
 """A changed file whose size and time were set back is seen all the same."""
 IDENTITY = {

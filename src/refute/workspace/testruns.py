@@ -17,8 +17,6 @@ from refute.workspace.contract import Failure, Frame, Outcome, TestReport, TestR
 from refute.workspace.infer import MOST_READ, PYTEST_SETTINGS, has_pytest, needs_pytest, sets_pytest
 from refute.workspace.recipe import WORK_TREE, Recipe
 
-__all__ = ["NotStarted", "nearest", "run_tests", "together"]
-
 _KEPT_OUTPUT = 20_000
 
 

@@ -14,8 +14,6 @@ from refute.workspace.gitrun import GitFailed
 from refute.workspace.infer import Reader
 from refute.workspace.repositories import Clone
 
-__all__ = ["version_at", "version_variables"]
-
 _TOOLS = {
     r"setuptools[-_]scm|hatch-vcs|flit[-_]scm": "SETUPTOOLS_SCM_PRETEND_VERSION",
     r"\bpbr\b": "PBR_VERSION",

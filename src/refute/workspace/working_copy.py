@@ -14,8 +14,6 @@ from refute.workspace.gitrun import QUIET, SAFE_OPTIONS
 from refute.workspace.recipe import Recipe
 from refute.workspace.testruns import NotStarted, nearest, run_tests
 
-__all__ = ["WorkingCopy"]
-
 _GIT_SECONDS = 300.0
 _LARGEST_DIFF = 256 << 20
 _AGENT_OUTPUT = 30_000

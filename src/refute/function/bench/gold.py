@@ -17,8 +17,6 @@ from refute.function.llm.options import DebugOptions, Options
 from refute.methods import MethodSpec
 from refute.problems import Invocation
 
-__all__ = ["asking_for_inputs", "check_gold", "debugging", "inputs_of"]
-
 
 def check_gold(spec: MethodSpec[Any, Any]) -> None:
     """Raises `InputError` for a method that proposes no inputs by the paper's algorithms."""

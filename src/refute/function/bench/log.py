@@ -10,8 +10,6 @@ from refute.function.llm.results import Attempt, EditRound, Output, Trace, Vote
 from refute.problems import UnitTest
 from refute.runs.records import Count
 
-__all__ = ["StoredAttempt", "StoredEdit", "StoredLog", "StoredVote", "stored_log"]
-
 
 @dataclass(frozen=True, slots=True)
 class StoredVote:

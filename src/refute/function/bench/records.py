@@ -26,18 +26,6 @@ from refute.problems import FunctionKey, FunctionPrediction, FunctionProblem, Un
 from refute.runs.records import Count, Number, Schema, StoredTally
 from refute.sandbox import Sandbox, values
 
-__all__ = [
-    "RECORDS",
-    "FunctionRecord",
-    "StoredGrade",
-    "StoredTest",
-    "Work",
-    "graded_record",
-    "grades",
-    "read_grade",
-    "work_of",
-]
-
 Marks = tuple[bool, bool, bool]
 """Of a test: valid, attacks, accurate."""
 

@@ -17,8 +17,6 @@ from refute.registry import METHODS
 from refute.runs.run import versions
 from refute.sandbox import values
 
-__all__ = ["BenchSettings", "load_items", "stored_settings"]
-
 
 @dataclass(frozen=True, slots=True)
 class BenchSettings:

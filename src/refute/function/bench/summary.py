@@ -19,15 +19,6 @@ from refute.registry import METHODS
 from refute.runs.journal import Journal, read_run
 from refute.runs.records import ErrorRecord, StoredTally
 
-__all__ = [
-    "BenchSummary",
-    "ModelCost",
-    "read_result",
-    "record_names",
-    "restricted",
-    "summarize",
-]
-
 _DIGITS = re.compile(r"(\d+)")
 
 

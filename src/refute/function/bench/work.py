@@ -42,8 +42,6 @@ from refute.runs.run import Ending, Run
 from refute.sandbox import Sandbox
 from refute.sandbox.pool import InlineSandbox, SandboxPool
 
-__all__ = ["Models", "predict", "start_asking", "work_on"]
-
 Models = Callable[[], AbstractAsyncContextManager[Mapping[str, Session]]]
 """Opens the models, by the names that `Context` has for them."""
 

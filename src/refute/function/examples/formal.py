@@ -15,8 +15,6 @@ from refute.literals import NotLiteral, read_literal
 from refute.problems import Expression
 from refute.syntax import parse_expression, try_parse, try_parse_statements
 
-__all__ = ["asserts", "doctests", "self_tests"]
-
 _PROMPT = re.compile(r"^([ \t]*)>>> ?(.*)$")
 _EXCEPTION = re.compile(r"^\s*([A-Za-z_][\w.]*)(?::.*)?$")
 _LABEL = re.compile(

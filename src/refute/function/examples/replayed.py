@@ -34,8 +34,6 @@ from refute.sandbox.doctest_check import shows
 from refute.sandbox.values import MalformedValue
 from refute.syntax import try_parse_statements
 
-__all__ = ["Replayed", "replayed", "witnesses"]
-
 _LIMITS = Limits(cpu=1.0, wall=2.5)
 _PATIENT = Limits(cpu=2.0, wall=4.0, stop_after=1)
 """For a session that takes longer, example by example."""

@@ -8,8 +8,6 @@ from typing import Any
 
 from refute.literals import CONSTRUCTORS, NAMES, NotLiteral, parse_literal
 
-__all__ = ["LOOSE_NAMES", "Scanned", "closing", "read", "scan"]
-
 LOOSE_NAMES: dict[str, Any] = {
     "true": True,
     "false": False,

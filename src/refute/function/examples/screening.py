@@ -12,8 +12,6 @@ from refute.function.examples.subject import DescribedFunction, Reading, crosses
 from refute.problems import Call, Trust, UnitTest
 from refute.syntax import parse_expression
 
-__all__ = ["contradictions_marked", "fits_annotation", "screened"]
-
 _KIND_OF = {
     "array": "list",
     "dictionary": "dict",

@@ -26,16 +26,6 @@ from refute.syntax import (
     try_parse_statements,
 )
 
-__all__ = [
-    "DoctestScript",
-    "DoctestStep",
-    "callers_scripts",
-    "doctest_lines",
-    "imported_packages",
-    "scripts",
-    "slice_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class DoctestStep:

@@ -21,8 +21,6 @@ from refute.sandbox.equality import equal, equal_types, expect_test, matches
 from refute.sandbox.values import MalformedValue
 from refute.syntax import parse_expression, try_parse_statements
 
-__all__ = ["Made", "Row", "agreed", "calls_made", "looking_at", "makes"]
-
 _LIMITS = Limits(cpu=1.0, wall=3.0)
 
 Row = tuple[str, "str | None", bool]

@@ -14,19 +14,6 @@ from refute.problems import Call, Expression, Invocation, Trust, UnitTest
 from refute.sandbox import values
 from refute.syntax import bound_names, find_function, parse_expression, takes_self, try_parse
 
-__all__ = [
-    "DescribedFunction",
-    "Kind",
-    "Reading",
-    "crosses",
-    "grounded",
-    "invocation",
-    "mentions",
-    "overlaps",
-    "subject",
-    "to_test",
-]
-
 Kind = Literal["doctest", "assert", "equation", "arrow", "fields", "prose", "inverse"]
 """The form in which an example is written."""
 

@@ -21,13 +21,6 @@ from refute.literals import NotLiteral, read_call, read_literal
 from refute.problems import Call, Expression, Invocation
 from refute.syntax import try_parse_statements
 
-__all__ = [
-    "called_examples",
-    "labelled_fields",
-    "named_arguments",
-    "round_trips",
-]
-
 _ARROW = r"(?:==>|=>|-->|->|—>|→|➞|⇒|➔|⟶|⟹)"
 """The arrows that people put between a call and its output."""
 

@@ -24,16 +24,6 @@ from itertools import islice
 from refute.function.examples.scanner import closing
 from refute.syntax import lifted_limits, parse_expression, parse_module
 
-__all__ = [
-    "MAX_ANSWER",
-    "Stated",
-    "WrittenOutput",
-    "code_spans",
-    "final_text",
-    "read_output",
-    "read_test",
-]
-
 MAX_ANSWER = 100_000
 """Longer answers are read up to this many characters."""
 _MAX_CALLS = 20

@@ -18,8 +18,6 @@ from refute.missing_imports import after_head, with_imports
 from refute.models.contract import Completion
 from refute.syntax import find_function, first_line, try_parse
 
-__all__ = ["apply_answer", "merge_into_module", "read_program"]
-
 _Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _Said = tuple[ast.stmt, str]
 """The first statement of a body, and a docstring to put in front of it, without indentation."""

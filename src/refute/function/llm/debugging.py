@@ -20,8 +20,6 @@ from refute.problems import FunctionProblem, UnitTest
 from refute.prompts import render
 from refute.sandbox.pool import AsyncSandbox
 
-__all__ = ["Revision", "Rounds", "conversation", "debugged", "feedback_on", "revise"]
-
 
 async def debugged(
     problem: FunctionProblem,

@@ -12,8 +12,6 @@ from refute.sandbox import Limits, Outcome, Program
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.pool import AsyncSandbox
 
-__all__ = ["SuiteRun", "certain_tests", "try_code"]
-
 _LIMITS = Limits(cpu=1.0, memory=512 << 20)
 
 

@@ -29,27 +29,6 @@ from refute.sandbox.equality import equal
 from refute.sandbox.pool import AsyncSandbox
 from refute.syntax import find_function, try_parse
 
-__all__ = [
-    "Generator",
-    "ProposedTest",
-    "Sampler",
-    "ballot",
-    "bare_proposal",
-    "build_ut",
-    "hold_vote",
-    "output_question",
-    "passed_over",
-    "read_proposal",
-    "same_output",
-    "samples",
-    "shape_of",
-    "test_request",
-    "to_continue",
-    "unasked",
-    "user",
-    "voted_on",
-]
-
 Generator = Literal["random", "prompted"]
 
 

@@ -13,15 +13,6 @@ from refute.errors import InputError
 from refute.models.contract import Sampling
 from refute.parameters import checked, parameter, parameters_of
 
-__all__ = [
-    "DebugOptions",
-    "EditOptions",
-    "Options",
-    "SamplingOptions",
-    "SuiteOptions",
-    "refuse_ablations",
-]
-
 _RUN = 1_000_000
 """Seeds of one run's samples lie this far from those of the next run's."""
 

@@ -17,18 +17,6 @@ if TYPE_CHECKING:
     from refute.function.llm.execution import SuiteRun
     from refute.function.llm.options import SamplingOptions
 
-__all__ = [
-    "Attempt",
-    "EditRound",
-    "Output",
-    "Suite",
-    "Trace",
-    "Unreadable",
-    "Vote",
-    "conclusion",
-    "with_programs",
-]
-
 
 class Unreadable(StrEnum):
     """Why an answer, or a part of it, could not be used. Counted, never dropped."""

@@ -25,8 +25,6 @@ from refute.sandbox import Limits, Outcome, Program, Sandbox
 from refute.sandbox.pool import AsyncSandbox
 from refute.syntax import try_parse
 
-__all__ = ["multiplied", "mutant_outcomes", "searched_fixes"]
-
 MUTANTS = 40
 """Single edits of the code that serve as rivals, likeliest first."""
 SEARCHED = 400

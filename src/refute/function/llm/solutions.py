@@ -10,8 +10,6 @@ from refute.function.llm.results import Unreadable
 from refute.problems import FunctionProblem
 from refute.prompts import render
 
-__all__ = ["Solution", "draw_solutions"]
-
 
 @dataclass(frozen=True, slots=True)
 class Solution:

@@ -20,8 +20,6 @@ from refute.problems import Call, Expression, Invocation
 from refute.sandbox import Limits, Program, Returned, values
 from refute.sandbox.pool import AsyncSandbox
 
-__all__ = ["resolve_call", "resolve_output"]
-
 _LIMITS = Limits(cpu=1.0, memory=512 << 20, output=1 << 20)
 _MODULES = (
     "bisect", "collections", "copy", "datetime", "decimal", "fractions", "functools", "heapq",

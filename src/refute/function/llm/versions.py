@@ -26,16 +26,6 @@ from refute.sandbox.equality import equal
 from refute.sandbox.pool import AsyncSandbox
 from refute.sandbox.values import MalformedValue
 
-__all__ = [
-    "FixAnswer",
-    "Input",
-    "Version",
-    "Versions",
-    "distinguishing",
-    "round_edits",
-    "suite_of",
-]
-
 _LIMITS = Limits(cpu=0.3, memory=512 << 20, output=1 << 20, stop_after=3)
 
 

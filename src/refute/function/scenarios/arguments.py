@@ -28,8 +28,6 @@ from refute.problems import Call, FunctionProblem
 from refute.sandbox.values import crosses
 from refute.syntax import Function
 
-__all__ = ["KINDS", "Row", "constants_of", "hint_of", "kind_of", "rows_for"]
-
 Row = dict[str, Piece]
 """A piece for each parameter that is given."""
 

@@ -18,8 +18,6 @@ from refute.function.scenarios.observation import same_value
 from refute.literals import NotLiteral, needed_imports, source_of
 from refute.sandbox.values import Incomplete, Iterated, NDArray, Opaque
 
-__all__ = ["Check", "change_checks", "lines_of", "value_checks"]
-
 MOST_FIELDS = 6
 _DEEPEST = 2
 _VIEWS = {

@@ -23,8 +23,6 @@ from refute.problems import Scenario
 from refute.sandbox.values import Iterated
 from refute.syntax import bound_names, read_names
 
-__all__ = ["Context", "Parts", "Style", "body_of", "read_body"]
-
 
 @dataclass(frozen=True, slots=True)
 class Style:

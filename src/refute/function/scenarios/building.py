@@ -23,8 +23,6 @@ from refute.function.scenarios.described import (
 from refute.function.scenarios.library import ITERATORS, LIBRARY, LISTS, MAPPINGS, SETS
 from refute.function.scenarios.pieces import Namer, Piece, joined, plain
 
-__all__ = ["Builder", "Constants", "call_of"]
-
 DEEPEST = 3
 MOST = 24
 """Expressions for one type."""

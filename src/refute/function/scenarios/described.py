@@ -16,18 +16,6 @@ from refute.missing_imports import unbuilt
 from refute.problems import Expression
 from refute.sandbox import Outcome, Program, Raised, Returned, Sandbox
 
-__all__ = [
-    "ANY",
-    "ClassInfo",
-    "Described",
-    "Maker",
-    "Parameter",
-    "Signature",
-    "TypeHint",
-    "describe_module",
-    "describe_names",
-]
-
 TypeHint = tuple[Any, ...]
 """A type as `describe_program` writes it: ("class", "pkg.cart:Cart", [])…"""
 ANY: TypeHint = ("any",)

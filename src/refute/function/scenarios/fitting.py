@@ -14,8 +14,6 @@ from refute.literals import NotLiteral, read_literal
 from refute.problems import Scenario
 from refute.syntax import parse_expression
 
-__all__ = ["misfits"]
-
 _LISTS = frozenset({"Sequence", "Iterable", "Collection", "Container", "Sized", "Reversible"})
 _KINDS: dict[type, frozenset[str]] = {
     bool: frozenset({"bool", "int", "float", "complex", "Number", "Real"}),

@@ -15,8 +15,6 @@ from refute.function.scenarios.layout import wrapped_imports
 from refute.function.scenarios.writing import import_group
 from refute.syntax import Function, bound_names, first_line, parse_module
 
-__all__ = ["insert", "is_test_case"]
-
 WIDTH = 88
 _FOR_TESTS = frozenset({"pytest", "hypothesis", "numpy"})
 _Import = ast.Import | ast.ImportFrom

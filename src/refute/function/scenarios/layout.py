@@ -12,8 +12,6 @@ from collections.abc import Iterable
 
 from refute.literals import NotLiteral, read_literal, source_of
 
-__all__ = ["code_of", "statement", "wrapped_imports"]
-
 
 def code_of(node: ast.AST) -> str:
     """A tree's code on one line, texts in double quotes where that needs no more escapes."""

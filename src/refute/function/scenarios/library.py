@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ITERATORS", "LIBRARY", "LISTS", "MAPPINGS", "SETS", "library_places"]
-
 LIBRARY: dict[str, tuple[str, ...]] = {
     "datetime:datetime": (
         "datetime.datetime(2024, 2, 29, 12, 30, 45)",

@@ -12,8 +12,6 @@ from refute.function.scenarios.arguments import MOST_MENTIONED, constants_of
 from refute.function.scenarios.patterns import is_pattern, matching
 from refute.syntax import Function
 
-__all__ = ["mentioned"]
-
 _MOST_READ = 40
 _LARGEST = 60
 """Constants in a table that is read by name; larger ones are data."""

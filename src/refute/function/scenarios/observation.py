@@ -23,17 +23,6 @@ from refute.sandbox import (
 from refute.sandbox.decoding import decode
 from refute.sandbox.values import Incomplete, Iterated, MalformedValue, Opaque, from_node
 
-__all__ = [
-    "LIMITS",
-    "VARIES",
-    "Observation",
-    "fingerprint",
-    "observe",
-    "read_observation",
-    "same_value",
-    "settled",
-]
-
 LIMITS = Limits(cpu=0.5, loading=10.0, memory=1 << 30, output=4 << 20)
 """Of one scenario."""
 _WRONG_KIND = frozenset({"TypeError", "AttributeError", "NotImplementedError"})

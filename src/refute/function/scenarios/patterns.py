@@ -9,8 +9,6 @@ import importlib
 from random import Random
 from typing import Any
 
-__all__ = ["is_pattern", "matching"]
-
 _LONGEST = 4000
 _LETTERS = "abcXYZ019 -_.,:/@=[]()é\n"
 _CLASSES = {"DIGIT": "0123456789", "SPACE": " \t\n", "WORD": "abcdeXYZ012_"}

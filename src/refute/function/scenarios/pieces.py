@@ -7,8 +7,6 @@ import keyword
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Namer", "Piece", "joined", "plain"]
-
 
 @dataclass(frozen=True, slots=True)
 class Piece:

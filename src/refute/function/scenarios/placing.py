@@ -17,8 +17,6 @@ from refute.function.scenarios.bodies import Style
 from refute.function.scenarios.inserting import is_test_case
 from refute.syntax import Function, readable_module
 
-__all__ = ["Placement", "place_test"]
-
 
 @dataclass(frozen=True, slots=True)
 class Placement:

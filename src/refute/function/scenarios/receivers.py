@@ -22,8 +22,6 @@ from refute.function.scenarios.described import (
 from refute.function.scenarios.pieces import Piece
 from refute.syntax import Function, find_function, try_parse
 
-__all__ = ["Receivers", "Target", "Texts", "Tries", "pairs_of"]
-
 MOST_RECEIVERS = 240
 MOST_TELLING = 5
 """Values of an option that has the name of an attribute which the function reads."""

@@ -19,19 +19,6 @@ from refute.function.scenarios.trees import (
     zero_of,
 )
 
-__all__ = [
-    "balanced",
-    "dropped_items",
-    "inlined",
-    "merged",
-    "number",
-    "replaced",
-    "simplest",
-    "statements",
-    "value_of",
-    "zeros",
-]
-
 
 def statements(tree: ast.Module) -> list[Edit]:
     """Each set-up statement dropped, with those that need what it binds; last ones first."""

@@ -13,8 +13,6 @@ from refute.function.scenarios.described import Parameter, Signature
 from refute.function.scenarios.pieces import Piece, plain
 from refute.syntax import Function
 
-__all__ = ["function_returned", "uses"]
-
 MOST = 12
 """Uses of one result."""
 _ONE = plain('"abc"', "1", "[3, 1, 2]", "None", '"a10"', "2.5", "str", '{"a": 1}')

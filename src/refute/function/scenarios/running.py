@@ -12,8 +12,6 @@ from refute.function.scenarios.observation import LIMITS, Observation, observe
 from refute.function.scenarios.proposing import Proposal, Proposer
 from refute.sandbox import Program, Sandbox
 
-__all__ = ["Shown", "explore", "reader_of", "runner"]
-
 
 @dataclass(frozen=True, slots=True)
 class Shown:

@@ -41,8 +41,6 @@ from refute.function.scenarios.trees import (
 from refute.function.scenarios.varying import unparsed
 from refute.problems import Scenario
 
-__all__ = ["shrink"]
-
 Keeps = Callable[[Sequence[Scenario]], Sequence[bool]]
 
 BATCH = 32

@@ -11,20 +11,6 @@ from refute.function.scenarios.varying import parsed
 from refute.literals import NotLiteral, read_literal
 from refute.problems import Scenario
 
-__all__ = [
-    "Edit",
-    "Path",
-    "Size",
-    "at",
-    "edited",
-    "expressions",
-    "is_leaf",
-    "size",
-    "size_of",
-    "tree_of",
-    "zero_of",
-]
-
 Path = tuple[str | int, ...]
 """Where a node is: ("body", 0, "value", "args", 1)."""
 Edit = tuple[tuple[Path, ast.AST | None], ...]

@@ -38,8 +38,6 @@ _MARKS = (
     "é",
 )
 
-__all__ = ["literals_of", "neighbours", "parsed", "unparsed", "variations"]
-
 
 def parsed(scenario: Scenario) -> list[ast.stmt]:
     """The set-up and the expression as syntax trees, the expression last. Raises SyntaxError."""

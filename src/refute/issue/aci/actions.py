@@ -17,8 +17,6 @@ from refute.issue.edits.tree import EditProblem, line_end, safe_path
 from refute.issue.patches import is_test_file, split_lines
 from refute.workspace.contract import CommandResult, Workspace
 
-__all__ = ["Actions"]
-
 MOST_FOUND = 100
 """Files or lines of one search; more are an invitation to search for something rarer."""
 _AROUND_EDIT = 10

@@ -12,8 +12,6 @@ import warnings
 
 from refute.syntax import parse_module
 
-__all__ = ["broken_syntax", "undefined_names"]
-
 _KNOWN = frozenset(dir(builtins)) | {
     "__file__",
     "__name__",

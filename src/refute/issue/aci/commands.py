@@ -16,16 +16,6 @@ from typing import Any, Literal
 
 from refute.models.contract import Tool, ToolCall
 
-__all__ = [
-    "COMMANDS",
-    "Action",
-    "Misused",
-    "documentation",
-    "native_tools",
-    "read_call",
-    "read_text",
-]
-
 MOST_ACTIONS = 12
 """Of one answer."""
 

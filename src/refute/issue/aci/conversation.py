@@ -14,8 +14,6 @@ from refute.errors import ContextTooLong
 from refute.issue.drafting.bounded_asker import Bounded
 from refute.models.contract import Completion, Message, Sampling
 
-__all__ = ["KEPT", "ask_within", "collapsed"]
-
 KEPT = 5
 """Observations that are shown whole."""
 

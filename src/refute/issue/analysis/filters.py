@@ -13,8 +13,6 @@ from refute.issue.grading.filtering import RECORDS, Judgement
 from refute.runs.journal import read_header, read_run
 from refute.runs.records import ErrorRecord
 
-__all__ = ["FilterFigures", "FilterRun", "Point", "filter_result", "filters_of", "read_filter"]
-
 
 @dataclass(frozen=True, slots=True)
 class Point:

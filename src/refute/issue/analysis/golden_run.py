@@ -18,8 +18,6 @@ from refute.issue.patches import file_patches
 from refute.problems import IssueKey
 from refute.runs.journal import read_header
 
-__all__ = ["TestChange", "change_of_tests", "measured", "measured_by"]
-
 TestChange = Literal["adds", "modifies", "removes"]
 _KINDS = {("fail", "pass"): "f2p", ("fail", "fail"): "f2f", ("pass", "pass"): "p2p",
           ("pass", "fail"): "p2f"}  # fmt: skip

@@ -14,16 +14,6 @@ from refute.issue.analysis.runs import GradedRun
 from refute.issue.context.ranking import estimated_tokens
 from refute.problems import IssueProblem
 
-__all__ = [
-    "Group",
-    "by_date",
-    "by_length",
-    "by_repository",
-    "is_day",
-    "resolved_share",
-    "share",
-]
-
 LENGTHS = (100, 200, 500)
 """Upper ends of the groups by length, in tokens (Figure 6)."""
 

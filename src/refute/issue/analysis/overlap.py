@@ -21,8 +21,6 @@ from refute.figures import (
 )
 from refute.issue.analysis.runs import GradedRun, solved
 
-__all__ = ["Ensemble", "Independence", "Pair", "ensemble", "independence", "pairs"]
-
 
 @dataclass(frozen=True, slots=True)
 class Pair:

@@ -15,8 +15,6 @@ from refute.issue.grading.grade_summary import Grades, best_records
 from refute.runs.journal import read_header, read_run
 from refute.runs.records import ErrorRecord
 
-__all__ = ["GradedRun", "on_common", "read_graded", "run_labels", "solved"]
-
 
 @dataclass(frozen=True, slots=True)
 class GradedRun:

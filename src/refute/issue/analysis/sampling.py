@@ -9,8 +9,6 @@ from refute.figures import Figure, mean
 from refute.issue.analysis.runs import GradedRun
 from refute.runs.records import ErrorRecord
 
-__all__ = ["RunCost", "cost", "pass_at"]
-
 
 def pass_at(run: GradedRun) -> tuple[Figure, ...]:
     """pass@1 to pass@n of a run with n graded samples of each instance.

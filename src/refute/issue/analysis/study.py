@@ -27,8 +27,6 @@ from refute.issue.analysis.sampling import RunCost, cost, pass_at
 from refute.issue.grading.grade_summary import Summary, summarize
 from refute.problems import IssueKey, IssueProblem
 
-__all__ = ["Breakdown", "StudiedRun", "Study", "study"]
-
 
 @dataclass(frozen=True, slots=True)
 class StudiedRun:

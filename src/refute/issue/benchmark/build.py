@@ -52,15 +52,6 @@ from refute.workspace.recipes import recipe_of_row
 from refute.workspace.repositories import Clone
 from refute.workspace.versions_by_tag import version_at
 
-__all__ = [
-    "REASONS",
-    "BuildSettings",
-    "BuiltBenchmark",
-    "Place",
-    "Preparer",
-    "build",
-]
-
 REASONS = {
     "not merged": 1,
     "resolves no issue": 1,

@@ -11,8 +11,6 @@ from refute.issue.grading.verdict import Transition, transitions
 from refute.runs.records import Number, Schema
 from refute.workspace.contract import TestReport
 
-__all__ = ["RECORDS", "ByKind", "PullRecord", "kinds_of", "measured"]
-
 ByKind = dict[str, list[str]]
 """Ids of tests by what becomes of them: f2p, p2p, f2f, p2f (x: skipped, or not there)."""
 _KINDS = ("f2p", "f2f", "p2p", "p2f")

@@ -19,20 +19,6 @@ from refute.errors import InputError
 from refute.workspace.gitrun import GitFailed
 from refute.workspace.repositories import Clone
 
-__all__ = [
-    "Commit",
-    "Issue",
-    "Pull",
-    "PullChange",
-    "change_of",
-    "change_of_commit",
-    "read_commits",
-    "read_issues",
-    "read_pulls",
-    "resolved_issues",
-    "texts_of",
-]
-
 _KEYWORD = re.compile(
     r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b\s*:?\s+"
     r"(?:https?://github\.com/(?P<page>[\w.-]+/[\w.-]+)/issues/|(?P<repo>[\w.-]+/[\w.-]+)?#|GH-)"

@@ -12,8 +12,6 @@ from refute.issue.patches import FilePatch, file_patches
 from refute.workspace.gitrun import GitFailed
 from refute.workspace.repositories import Clone
 
-__all__ = ["BenchmarkFigure", "codebase", "statistics"]
-
 _WORD = re.compile(r"\w+(?:['’]\w+)?|[^\w\s]")
 
 Finder = Callable[[str], Clone]

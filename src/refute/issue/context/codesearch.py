@@ -15,8 +15,6 @@ from dataclasses import dataclass
 
 from refute.syntax import first_line, parse_module
 
-__all__ = ["SEARCHES", "CodeSearch", "Search"]
-
 SHOWN = 3
 """Results that are shown with their code; of more, the files are listed (AutoCodeRover's limit)."""
 LONGEST = 16_000

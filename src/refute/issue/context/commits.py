@@ -15,8 +15,6 @@ from refute.problems import IssueProblem
 from refute.workspace.gitrun import GitFailed
 from refute.workspace.repositories import find_clone
 
-__all__ = ["NO_HISTORY", "History", "read_history"]
-
 _COMMITS = 4000
 """That are read, the last ones before the issue: about two years of a busy project."""
 _MOST_FILES = 30

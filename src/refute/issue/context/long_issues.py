@@ -11,8 +11,6 @@ import re
 
 from refute.issue.context.ranking import estimated_tokens
 
-__all__ = ["shown_issue"]
-
 _LEAST = 600
 """Characters down to which a block is shortened; what is still too long then is no matter of single
 blocks."""

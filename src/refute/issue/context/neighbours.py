@@ -12,8 +12,6 @@ from refute.issue.context.ranking import ranked
 from refute.issue.grading.states import holds_tests
 from refute.issue.patches import is_test_file
 
-__all__ = ["IMPORTS", "MOST", "neighbouring_tests"]
-
 MOST = 5
 """Test files, unless asked otherwise: a few seconds of tests, not the whole suite."""
 

@@ -13,8 +13,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["CONTEXT_TOKENS", "RankedFile", "estimated_tokens", "numbered", "ranked", "relevant"]
-
 CONTEXT_TOKENS = 27_000
 LARGEST = 1 << 19
 """Characters of a file that are looked at; larger ones are generated tables."""

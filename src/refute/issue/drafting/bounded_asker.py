@@ -9,8 +9,6 @@ from refute.errors import ContextTooLong, LimitReached
 from refute.methods import Bounds
 from refute.models.contract import Asker, Completion, Message, Sampling, Tally
 
-__all__ = ["Bounded", "OutOfBounds"]
-
 
 class OutOfBounds(LimitReached):
     """The issue's bounds are used up. A method ends with the best that it has; no error."""

@@ -24,8 +24,6 @@ from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.output_buffer import OutputBuffer
 from refute.workspace.rooted_files import MOST_BYTES, put, take
 
-__all__ = ["HostCheckout"]
-
 _OUTPUT = 200_000
 _MOST_CHANGED = 2_000
 """Changed files that are brought back; more is no edit but a build."""

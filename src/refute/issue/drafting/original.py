@@ -18,18 +18,6 @@ from refute.workspace.applying import applied
 from refute.workspace.contract import Failure, TestReport, TestResult, TestSelection, Workspace
 from refute.workspace.testruns import together
 
-__all__ = [
-    "FAILING",
-    "WHOLE",
-    "Original",
-    "TrialRun",
-    "condensed",
-    "described",
-    "failures_told",
-    "runnable_id",
-    "shortened",
-]
-
 FAILING = ("failed", "error")
 WHOLE = 60.0
 """Seconds of a test file that is run whole for each of many drafts."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["scrubbed", "steady"]
-
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{5,16}\b"), "0x..."
 _OF_FAILURES = (

@@ -17,8 +17,6 @@ from refute.issue.patches import (
 )
 from refute.problems import IssuePrediction
 
-__all__ = ["fix_submission", "only_tests", "submission"]
-
 _TESTS = re.compile(r"test_.|tests\.|.*_tests?\.", re.IGNORECASE)
 """Names of files that hold tests, as runners look for them; a `test.py` may be anything."""
 _MODE = re.compile(

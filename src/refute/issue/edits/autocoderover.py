@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from refute.issue.edits.hunks import Hunk, HunkLine, apply_hunk
 from refute.issue.edits.tree import EditProblem, Tree
 
-__all__ = ["Replacement", "read_replacements"]
-
 _TAG = re.compile(r"[ \t]*<\s*(/?)\s*(file|original|patched)\s*>", re.IGNORECASE)
 _FENCE = re.compile(r"^\s*```[\w+-]*\s*$")
 

@@ -8,8 +8,6 @@ from itertools import takewhile
 from refute.issue.edits.custom import Block, joined
 from refute.issue.patches import split_lines
 
-__all__ = ["blocks_as_written", "read_blocks"]
-
 _BEGIN = re.compile(r"^\s*[`*]*\s*diff\s*[`*]*:?\s*$", re.IGNORECASE)
 _END = re.compile(r"^\s*[`*<]*\s*end[\s_-]*(?:of[\s_-]*)?diff\b.*$", re.IGNORECASE)
 _FENCE = re.compile(r"^\s*(?:```|~~~)")

@@ -10,8 +10,6 @@ from refute.issue.edits.indent import indent_of, python_lines, reindented
 from refute.issue.edits.tree import EditProblem
 from refute.syntax import first_line, parse_module
 
-__all__ = ["Code", "Definition", "parsed_code", "said"]
-
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 

@@ -45,8 +45,6 @@ from refute.issue.edits.tree import EditProblem, Tree, line_end
 from refute.issue.patches import split_lines
 from refute.syntax import first_line, parse_module
 
-__all__ = ["Block", "joined"]
-
 _METHODS, _FUNCTIONS = "\n\n", "\n\n\n"
 """What stands between two of them."""
 

@@ -17,8 +17,6 @@ from refute.issue.edits.indent import indent_of, python_lines, reindented
 from refute.issue.edits.tree import EditProblem, Files, line_end
 from refute.syntax import first_line, parse_module
 
-__all__ = ["EditedModule"]
-
 _ASSIGNMENT = ast.Assign | ast.AnnAssign | ast.AugAssign
 _ALIKE = 0.85
 """difflib's ratio from which a misspelt name is taken for the one that is there."""

@@ -11,8 +11,6 @@ from refute.issue.edits.match import QuotedPlace, locate
 from refute.issue.edits.tree import EditProblem, line_end
 from refute.issue.patches import split_lines
 
-__all__ = ["Hunk", "HunkLine", "apply_hunk"]
-
 _GAP = re.compile(r"^\s*(?:#\s*|//\s*)?(?:\.\.\.|…)(?:.{0,60}(?:\.\.\.|…)?)?\s*$")
 """A line that stands for lines left out: ``...``, ``# ... existing code ...``."""
 _MOST_TRIMS = 16

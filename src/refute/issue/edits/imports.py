@@ -9,9 +9,6 @@ from typing import Protocol
 
 from refute.syntax import parse_module
 
-__all__ = ["add_imports", "after_imports"]
-
-
 _LONGEST = 88
 """Characters of a line that names are joined on."""
 

@@ -6,8 +6,6 @@ import io
 import re
 import tokenize
 
-__all__ = ["indent_of", "python_lines", "reindented"]
-
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 

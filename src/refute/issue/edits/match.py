@@ -17,8 +17,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-__all__ = ["QuotedPlace", "locate"]
-
 LIKENESS = 0.9
 """Mean similarity of the lines (difflib's ratio) from which a place is taken."""
 LINE_LIKENESS = 0.6

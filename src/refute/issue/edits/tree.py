@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 from refute.issue.patches import split_lines
 
-__all__ = ["EditProblem", "Files", "Tree", "line_end", "safe_path"]
-
 Files = Callable[[str], str | None]
 """Path -> the file's text with its own line ends, None where there is no such file."""
 

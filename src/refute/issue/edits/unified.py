@@ -17,8 +17,6 @@ from refute.issue.edits.hunks import Hunk, HunkLine, apply_hunk
 from refute.issue.edits.tree import EditProblem, Tree
 from refute.issue.patches import split_lines
 
-__all__ = ["FileDiff", "read_unified"]
-
 MOST_HUNKS = 200
 """Of one file: a model that repeats itself without end must not cost hours."""
 

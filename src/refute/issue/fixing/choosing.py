@@ -16,8 +16,6 @@ from dataclasses import dataclass
 
 from refute.issue.contract import DraftedFix
 
-__all__ = ["Kind", "Review", "kinds_of", "read_review", "shortcomings"]
-
 FEWEST_ANSWERS = 2
 """Of one kind, for *fixed*."""
 FEWEST_DRAFTS = 2

@@ -29,8 +29,6 @@ from refute.problems import IssueProblem
 from refute.prompts import render
 from refute.workspace.contract import TestResult, Workspace
 
-__all__ = ["proven_fix"]
-
 MOST_REVIEWED = 3
 MOST_RIVALS = 2
 _MOST_BROKEN = 30

@@ -16,8 +16,6 @@ from refute.issue.grading.states import PatchedState, run_state, test_files
 from refute.methods import Spawn
 from refute.problems import IssueKey
 
-__all__ = ["attributed", "golden_runs"]
-
 Grade = TypeVar("Grade")
 
 

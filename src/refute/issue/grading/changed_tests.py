@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterator
 
 from refute.syntax import Function, first_line, readable_module
 
-__all__ = ["touched_tests"]
-
 
 def touched_tests(path: str, text: str, lines: Collection[int], known: str) -> tuple[str, ...]:
     """Ids of the tests in a file that have one of these lines (1-based), decorators included.

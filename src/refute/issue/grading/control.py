@@ -22,8 +22,6 @@ from refute.syntax import Function, readable_module
 from refute.workspace.applying import applied
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 
-__all__ = ["turned_green"]
-
 MOST = 12
 """Tests that failures are planted in."""
 _RED = ("failed", "error")

@@ -21,18 +21,6 @@ from typing import Literal
 from refute.issue.patches import added_lines, removed_lines
 from refute.workspace.contract import TestReport
 
-__all__ = [
-    "ChangeCoverage",
-    "Counts",
-    "Executable",
-    "ExecutableLines",
-    "Line",
-    "change_coverage",
-    "counted_lines",
-    "executable_lines",
-    "with_counts",
-]
-
 Executable = Literal["own", "golden", "printed"]
 """How the executable lines of a golden patch are found; see above."""
 

@@ -44,8 +44,6 @@ from refute.storage import cache_folder
 from refute.workspace.applying import rejection
 from refute.workspace.factory import Backend
 
-__all__ = ["RECORDS", "FilterSettings", "FilterTask", "Judgement", "judge_fix", "judge_fixes"]
-
 
 @dataclass(frozen=True, slots=True)
 class FilterTask:

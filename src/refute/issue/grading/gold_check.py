@@ -7,8 +7,6 @@ from refute.issue.grading.verdict import transitions
 from refute.problems import IssueKey
 from refute.workspace.contract import TestReport
 
-__all__ = ["missing_fail_to_pass", "works"]
-
 
 def works(golden: tuple[TestReport, TestReport]) -> bool:
     """Whether any golden test fails on the original and passes on the fixed code."""

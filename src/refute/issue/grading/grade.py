@@ -36,18 +36,6 @@ from refute.issue.patches import file_patches, is_test_file, touched_files
 from refute.problems import IssueKey, IssuePrediction
 from refute.workspace.contract import TestReport, Workspace
 
-__all__ = [
-    "Conflict",
-    "Evidence",
-    "IssueGrade",
-    "Mode",
-    "Terms",
-    "covered_by",
-    "grade_evidence",
-    "grade_prediction",
-    "run_states",
-]
-
 Mode = Literal["tests", "reproduction"]
 """`reproduction`: the patch adds a script, and its exit status decides."""
 

@@ -18,17 +18,6 @@ from refute.issue.report_cache import read_report, report_data
 from refute.jsontext import parse_json
 from refute.runs.records import Count, Number, Schema
 
-__all__ = [
-    "RECORDS",
-    "GoldenCheck",
-    "GradeRecord",
-    "StoredCoverage",
-    "evidence_files",
-    "grade_record",
-    "read_evidence",
-    "read_grade",
-]
-
 Lines = tuple[tuple[str, Count], ...]
 """Pairs of file and line."""
 

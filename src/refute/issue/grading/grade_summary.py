@@ -14,14 +14,6 @@ from refute.issue.grading.grade_records import GradeRecord, read_grade
 from refute.problems import IssueKey
 from refute.runs.records import ErrorRecord
 
-__all__ = [
-    "Columns",
-    "Grades",
-    "Summary",
-    "best_records",
-    "summarize",
-]
-
 Grades = Mapping[str, GradeRecord | ErrorRecord]
 """Instance id -> its grade, or why there is none."""
 

@@ -17,8 +17,6 @@ from refute.errors import InputError
 from refute.issue.predictions import Prediction
 from refute.runs.records import ErrorRecord
 
-__all__ = ["Graded", "GradingTask", "check_growth", "content_of", "digest_of", "grown", "stands"]
-
 
 @dataclass(frozen=True, slots=True)
 class GradingTask:

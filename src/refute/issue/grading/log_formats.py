@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 
 from refute.errors import InputError
 
-__all__ = ["SCRIPT", "Statuses", "read_statuses"]
-
 Statuses = dict[str, str]
 SCRIPT = "reproduction_script"
 """Stands for the script as the name of a test."""

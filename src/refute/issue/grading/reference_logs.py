@@ -22,8 +22,6 @@ from refute.issue.patches import is_test_file, touched_files
 from refute.problems import IssueKey
 from refute.workspace.contract import TestReport, TestResult
 
-__all__ = ["directives", "grade_logs", "read_counts", "read_log"]
-
 _OUTCOMES: Mapping[str, Any] = {"PASSED": "passed", "FAILED": "failed", "ERROR": "error"}
 """Any other status (SKIPPED, and what the reference takes for one) is no result, there and here."""
 _TRACED = re.compile(r"\n\+ python3 [^\n]*trace\.py --count -C coverage\.cover [^\n]*\n")

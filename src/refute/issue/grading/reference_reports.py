@@ -22,8 +22,6 @@ from refute.problems import IssueKey
 from refute.workspace.contract import TestReport, TestResult
 from refute.workspace.recipe import Runner
 
-__all__ = ["Compat", "reference_report", "status_map", "summary", "write_reports"]
-
 _STATUS = {"passed": "PASSED", "failed": "FAILED", "error": "ERROR", "skipped": "SKIPPED"}
 """As printed; expected failures and unexpected passes are printed as neither."""
 

@@ -28,18 +28,6 @@ from refute.problems import IssueKey
 from refute.workspace.applying import rejection
 from refute.workspace.contract import TestReport
 
-__all__ = [
-    "FixGrade",
-    "FixStatus",
-    "Meddles",
-    "RunStates",
-    "code_of",
-    "grade_fix",
-    "meddling",
-    "resolution",
-    "states_run",
-]
-
 FixStatus = Literal[
     "resolved", "empty", "no_code", "not_applicable", "conflict", "not_trusted", "timeout",
     "crashed", "fails", "breaks",

@@ -33,17 +33,6 @@ from refute.runs.spawning import shared_slots
 from refute.storage import cache_folder, write_atomically
 from refute.workspace.factory import Backend
 
-__all__ = [
-    "FIX_RECORDS",
-    "FixRecord",
-    "FixSummary",
-    "RepairSettings",
-    "gold_fixes",
-    "grade_fixes",
-    "summarize_fixes",
-    "write_results",
-]
-
 RESULTS, WRONG = "results.json", "wrong.jsonl"
 
 

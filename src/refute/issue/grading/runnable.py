@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from refute.workspace.contract import TestReport
 
-__all__ = ["unrunnable"]
-
 
 def unrunnable(report: TestReport) -> str:
     """Why the tests of a state that is known to be right cannot be run here, in one line; "" where

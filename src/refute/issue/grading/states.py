@@ -26,16 +26,6 @@ from refute.issue.report_cache import ReportCache
 from refute.problems import IssueProblem
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 
-__all__ = [
-    "PatchedState",
-    "StateStore",
-    "files_with_tests",
-    "holds_tests",
-    "run_lane",
-    "run_state",
-    "test_files",
-]
-
 _FORMAT = 1
 _AT_ONCE = 200
 _ALIKE_SECONDS = 300.0

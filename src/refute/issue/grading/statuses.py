@@ -8,8 +8,6 @@ from typing import Literal
 
 from refute.workspace.contract import TestReport, TestResult
 
-__all__ = ["NO_TESTS", "Statuses", "TestStatus", "newly_failing", "statuses"]
-
 TestStatus = Literal["pass", "fail", "none", "unknown"]
 """`none`: skipped, expected to fail, or not there; `unknown`: the run ended before it."""
 

@@ -54,14 +54,6 @@ from refute.workspace.applying import rejection
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import Backend
 
-__all__ = [
-    "RUN_MEMORY",
-    "GradingSettings",
-    "default_jobs",
-    "grade_task",
-    "grade_tasks",
-]
-
 RUN_MEMORY = 2 << 30
 """Bytes that one run of tests may well need."""
 

@@ -14,18 +14,6 @@ from typing import Literal
 from refute.issue.grading.statuses import Statuses, TestStatus, statuses
 from refute.workspace.contract import TestReport
 
-__all__ = [
-    "Combined",
-    "Status",
-    "Transition",
-    "Verdict",
-    "combined",
-    "fails_before",
-    "judge",
-    "own_tests",
-    "transitions",
-]
-
 Status = Literal[
     "success",
     "empty",

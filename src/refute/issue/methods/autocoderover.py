@@ -31,8 +31,6 @@ from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render
 from refute.syntax import parse_expression
 
-__all__ = ["ROUNDS", "TRIES", "SearchCall", "autocoderover", "read_calls"]
-
 ROUNDS = 10
 """Rounds of context search."""
 TRIES = 3

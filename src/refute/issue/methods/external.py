@@ -37,8 +37,6 @@ from refute.problems import IssueProblem
 from refute.prompts import render
 from refute.workspace.contract import CommandResult, Workspace
 
-__all__ = ["UNCONTAINED", "Agent", "chosen_agent", "external", "presets"]
-
 UNCONTAINED = "the agent ran outside of the jail, with the network and the user's files"
 _PLACE = "{prompt_file}"
 _PROMPT = ".refute-prompt.md"

@@ -28,8 +28,6 @@ from refute.parameters import parameter
 from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render
 
-__all__ = ["chosen", "libro", "says_yes"]
-
 JUDGE = Sampling(temperature=0.0, top_p=1.0, max_tokens=512)
 _SHORT = 1500
 """Characters of a draft, and of its run, where the judge's question would be too long."""

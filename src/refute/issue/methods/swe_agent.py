@@ -40,8 +40,6 @@ from refute.problems import IssueProblem
 from refute.prompts import render
 from refute.workspace.recipe import Recipe
 
-__all__ = ["CALLS", "SweAgentOptions", "Tools", "swe_agent", "swe_agent_plus"]
-
 CALLS = 20
 """Calls of the model (SWT-Bench, section 5.1)."""
 Tools = Literal["auto", "native", "text"]

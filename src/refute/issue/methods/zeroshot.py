@@ -32,15 +32,6 @@ from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render
 from refute.workspace.applying import rejection
 
-__all__ = [
-    "LEAST_TOKENS",
-    "PromptOptions",
-    "ZeroshotOptions",
-    "drafts",
-    "zeroshot",
-    "zeroshotplus",
-]
-
 GREEDY = Sampling(temperature=0.0, top_p=1.0, max_tokens=4096)
 VARIED = Sampling(temperature=0.7, top_p=0.95, max_tokens=4096)
 """For several samples of one prompt (pass@k, LIBRO: T = 0.7, section 5.1)."""

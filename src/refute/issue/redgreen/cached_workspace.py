@@ -21,8 +21,6 @@ from refute.storage import cache_folder
 from refute.workspace.cache import key_of
 from refute.workspace.contract import CommandResult, TestReport, TestSelection, Workspace
 
-__all__ = ["Remembering", "memory_of"]
-
 _FORMAT = 3
 _LEAST_SECONDS = 1.0
 

@@ -9,8 +9,6 @@ from pathlib import PurePosixPath
 
 from refute.syntax import readable_module
 
-__all__ = ["companions", "further_fixtures"]
-
 _URLCONF = re.compile(r"""\bROOT_URLCONF\s*=\s*["']([\w.]+)["']""")
 _FUNCTION = re.compile(r"^\d+ (?:async )?def (\w+)", re.MULTILINE)
 _MOST_FIXTURES = 30

@@ -9,8 +9,6 @@ from refute.issue.redgreen.questions import Questions, Route
 from refute.issue.redgreen.ranking import Draft, Ranked, agreed, ranking, without_shared
 from refute.issue.redgreen.rounds import PromptedQuestion
 
-__all__ = ["Doubt", "Doubts"]
-
 JUDGED = 4
 """Drafts in one question to the judge, at most."""
 _SHOWN_FIXES = 2

@@ -10,8 +10,6 @@ from refute.issue.edits import read_edits
 from refute.issue.edits.blocks import read_blocks
 from refute.issue.patches import split_fix, split_tests
 
-__all__ = ["Edited", "TestOpinion", "read_patches", "read_readings", "read_verdicts"]
-
 _VERDICT = re.compile(
     r"^[\W_]*VERDICT[\W_]*?(?:\b(\d{1,3})\b[\W_]*)?\b(yes|no)\b(?:[\W_]*(?:without|except)\b(.*))?",
     re.IGNORECASE | re.MULTILINE,

@@ -9,8 +9,6 @@ from refute.issue.context.ranking import estimated_tokens, numbered, ranked
 from refute.issue.redgreen.spans import Span, calling, referred, spans_of
 from refute.syntax import readable_module
 
-__all__ = ["excerpt", "outline"]
-
 GAP = "..."
 _SMALL_GAP = 3
 """Lines that are shown where they alone are missing between two others."""

@@ -14,8 +14,6 @@ from refute.issue.redgreen.testbed import CandidateFix, TestBed
 from refute.problems import IssuePrediction
 from refute.workspace.contract import TestResult
 
-__all__ = ["conclude"]
-
 
 def conclude(
     problem: str, bed: TestBed, drafts: Sequence[Draft], fixes: Sequence[CandidateFix]

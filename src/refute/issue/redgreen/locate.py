@@ -27,17 +27,6 @@ from refute.issue.redgreen.excerpt import excerpt, outline
 from refute.issue.redgreen.spans import spans_of
 from refute.prompts import render
 
-__all__ = [
-    "Likely",
-    "View",
-    "WantedFile",
-    "likely_files",
-    "locate_prompt",
-    "read_places",
-    "told_places",
-    "view_of",
-]
-
 _OUTLINED = {"CODE": 6, "TEST": 4}
 """Files that are listed with what they define."""
 _PATHS = {"CODE": 14, "TEST": 10}

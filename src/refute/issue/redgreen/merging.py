@@ -23,8 +23,6 @@ from refute.issue.redgreen.testbed import CandidateFix, TestBed
 from refute.syntax import first_line
 from refute.workspace.applying import applied
 
-__all__ = ["merged", "with_tests_of"]
-
 
 def merged(order: Sequence[Ranked], fix: CandidateFix, bed: TestBed) -> Draft | None:
     """The best of a ranking with tests of the others; None: they show nothing besides.

@@ -45,8 +45,6 @@ from refute.parameters import parameter
 from refute.problems import IssueProblem
 from refute.remarks import remark
 
-__all__ = ["redgreen"]
-
 ROUNDS = 2
 """Of improving."""
 _FEWEST_TO_LOCATE = 4

@@ -9,8 +9,6 @@ from refute.issue.redgreen.edits_read import TestOpinion
 from refute.issue.redgreen.ranking import Draft, behaviours, without_shared
 from refute.issue.redgreen.testbed import CandidateFix, TestBed
 
-__all__ = ["MOST_FIXES", "Pool"]
-
 MOST_FIXES = 6
 """That the drafts are tried on, by what they broke."""
 

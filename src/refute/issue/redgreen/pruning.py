@@ -14,8 +14,6 @@ from refute.syntax import first_line
 from refute.workspace.applying import applied
 from refute.workspace.contract import TestResult
 
-__all__ = ["defined_as", "without_tests"]
-
 
 def defined_as(id: str) -> str:
     """`Class.method` or `function` that a runner's id stands for, without parameters."""

@@ -16,8 +16,6 @@ from refute.issue.redgreen.rounds import FREE, PromptedQuestion
 from refute.issue.redgreen.testbed import CandidateFix, TestBed
 from refute.prompts import render
 
-__all__ = ["Questions", "Route"]
-
 Route = Literal["direct", "fix"]
 
 

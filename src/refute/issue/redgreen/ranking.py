@@ -19,19 +19,6 @@ from refute.issue.redgreen.pruning import defined_as
 from refute.issue.redgreen.testbed import CandidateFix, Row
 from refute.workspace.contract import TestResult
 
-__all__ = [
-    "KEPT",
-    "Draft",
-    "Ranked",
-    "agreed",
-    "behaviours",
-    "broken_by_all",
-    "confidence",
-    "fix_scores",
-    "ranking",
-    "without_shared",
-]
-
 KEPT = 0.6
 """Support from which a test is kept in the patch."""
 _JUDGED: Mapping[bool | None, float] = {True: 1.0, None: 0.5, False: 0.15}

@@ -10,8 +10,6 @@ from refute.errors import ContextTooLong
 from refute.issue.drafting.bounded_asker import Bounded
 from refute.models.contract import Message, Sampling
 
-__all__ = ["FREE", "STRICT", "PromptedQuestion", "ask_round"]
-
 FREE = Sampling(temperature=0.8, top_p=0.95, max_tokens=12_288)
 """For drafts, of which several shall differ."""
 STRICT = Sampling(temperature=0.0, top_p=1.0, max_tokens=12_288)

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 
 from refute.syntax import first_line, readable_module
 
-__all__ = ["Span", "calling", "referred", "spans_of"]
-
 _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 _WHOLE_CLASS = 40
 """Lines up to which a class that is referred to is shown with its methods."""

@@ -30,8 +30,6 @@ from refute.syntax import readable_module
 from refute.workspace.applying import applied, rejection
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 
-__all__ = ["CandidateFix", "Row", "TestBed"]
-
 Row = Mapping[str, TestStatus]
 """How each test of a draft stands with a fix applied."""
 

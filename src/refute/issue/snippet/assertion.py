@@ -25,8 +25,6 @@ from refute.issue.snippet.shown_errors import (
 from refute.issue.snippet.slicing import needed
 from refute.literals import NotLiteral, parse_literal
 
-__all__ = ["claims"]
-
 _SHOULD_RAISE = re.compile(
     r"\b(?:should|must|expect\w*(?: to)?|ought to)\s+(?:\w+\s+){0,3}?(?:raise|throw|fail with|get)"
     r"\s+(?:an?\s+|the\s+)?`{0,2}(\w*(?:Error|Exception|Warning))",

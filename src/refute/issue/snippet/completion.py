@@ -11,8 +11,6 @@ from refute.issue.snippet.import_lookup import Names
 from refute.issue.snippet.script import Script, Statement, bound_names, definitions, missing_names
 from refute.syntax import parse_module
 
-__all__ = ["Completed", "Prelude", "aliases_of", "completed", "models_of", "reduced", "stub_models"]
-
 
 @dataclass(frozen=True, slots=True)
 class Prelude:

@@ -13,8 +13,6 @@ from refute.issue.snippet.completion import Prelude
 from refute.issue.snippet.import_lookup import Names
 from refute.issue.snippet.script import Statement, bound_names, missing_names
 
-__all__ = ["given_tests", "relative_home"]
-
 
 def given_tests(rows: Sequence[Statement], names: Names, prelude: Prelude, base: str) -> str | None:
     """A module with the tests that the statements define; None where there are none.

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 
 from refute.issue.snippet.script import Statement
 
-__all__ = ["Claim", "ScriptError", "Seen", "Value"]
-
 
 @dataclass(frozen=True, slots=True)
 class Value:

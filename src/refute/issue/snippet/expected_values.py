@@ -19,8 +19,6 @@ from refute.issue.snippet.script import Script, Statement, missing_names
 from refute.issue.snippet.slicing import changed
 from refute.literals import NotLiteral, parse_literal
 
-__all__ = ["ExpectedText", "alike", "expectations", "shows"]
-
 _EXPECTED = re.compile(
     r"\b(expect\w*|should(?:n't)?|correct\w*|desired?|ought|supposed|want\w*|proper\w*)\b", re.I
 )

@@ -16,8 +16,6 @@ from refute.issue.snippet.issue_reader import Piece
 from refute.issue.snippet.script import Statement
 from refute.syntax import parse_module
 
-__all__ = ["framework_claims"]
-
 _TESTS = re.compile(r"^\s*(?:async )?def test|^class Test", re.MULTILINE)
 _DEFINED = re.compile(r"^\s*(?:async )?def (test\w*)", re.MULTILINE)
 _NAMED = re.compile(r"^#\s*(?:content of:?\s*|file:\s*)?`?([\w./-]+\.py)`?\s*$")

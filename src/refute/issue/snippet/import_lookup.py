@@ -15,8 +15,6 @@ from pathlib import PurePosixPath
 
 from refute.issue.patches import is_test_file
 
-__all__ = ["Names", "module_of"]
-
 _FROM = re.compile(r"^ *from +([\w.]+) +import +(\([^)]*\)|[^\n#;]+)", re.MULTILINE)
 _IMPORT = re.compile(r"^ *import +([\w., ]+)", re.MULTILINE)
 _ROOTS = ("src", "lib", "tests")

@@ -16,8 +16,6 @@ from refute.issue.snippet.issue_reader import Piece, SessionStep
 from refute.issue.snippet.shown_errors import shown_errors
 from refute.syntax import readable_module
 
-__all__ = ["inline_expressions", "with_inline_code"]
-
 _QUOTED = re.compile(r"(?<!`)(`{1,2})(?!`)([^`]{3,400}?)\1(?!`)")
 _CALL = re.compile(r"(?<![\w.`'\"])[A-Za-z_][\w.]*\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))+\)")
 """A call without quotation marks around it, with brackets up to three deep."""

@@ -17,8 +17,6 @@ from typing import Literal
 from refute.issue.snippet.shown_errors import ShownError, shown_errors
 from refute.syntax import readable_module
 
-__all__ = ["Piece", "SessionStep", "read_issue_text"]
-
 Kind = Literal["code", "session", "output", "prose"]
 
 LONGEST = 60_000

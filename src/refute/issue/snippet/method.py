@@ -36,8 +36,6 @@ from refute.problems import IssuePrediction, IssueProblem
 from refute.syntax import parse_module
 from refute.workspace.contract import Failure
 
-__all__ = ["snippet"]
-
 LEAST_CONFIDENCE = 0.4
 """Below it nothing is predicted: half of the predictions should be right."""
 MOST_CLAIMS = 6

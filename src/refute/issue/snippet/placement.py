@@ -12,8 +12,6 @@ from refute.issue.grading.states import holds_tests
 from refute.issue.patches import is_test_file
 from refute.issue.snippet.rendering import Style
 
-__all__ = ["frame_files", "home_for_models", "homes_for_tests", "styles_of"]
-
 _NAMED = re.compile(r"(?:^test_.*|.*_tests?|^tests?)\.py$")
 _FRAME = re.compile(r"[\w~./\\@+-]+\.py\b")
 _NEAR = 60

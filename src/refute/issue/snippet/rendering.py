@@ -16,8 +16,6 @@ from refute.issue.snippet.evidence import Claim
 from refute.issue.snippet.script import Script
 from refute.syntax import readable_module
 
-__all__ = ["Style", "TestSketch", "patch_of", "probe", "read_marks", "slug", "tested", "with_tests"]
-
 _NOTE = """\
 noted = []
 

@@ -17,10 +17,6 @@ from refute.issue.edits.indent import python_lines
 from refute.issue.snippet.issue_reader import Piece
 from refute.syntax import first_line, parse_module, readable_module
 
-__all__ = [
-    "Script", "Statement", "bound_names", "definitions", "missing_names", "scripts", "statements",
-]  # fmt: skip
-
 _FORBIDDEN = re.compile(
     r"\b(?:app\.run|runserver|input|serve_forever|run_forever|mainloop|breakpoint|set_trace)\s*\("
 )

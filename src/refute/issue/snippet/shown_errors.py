@@ -7,15 +7,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = [
-    "ShownError",
-    "demands_error",
-    "likeness",
-    "named_errors",
-    "shown_errors",
-    "wanted_errors",
-]
-
 _NAME = (
     r"(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception|Warning|DoesNotExist|Exit|NotFound|Http404)"
     r"|ImproperlyConfigured|PermissionDenied|SuspiciousOperation|MultipleObjectsReturned)"

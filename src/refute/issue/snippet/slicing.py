@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from refute.issue.snippet.script import Statement, bound_names, missing_names
 
-__all__ = ["changed", "needed"]
-
 
 def needed(before: Sequence[Statement], focus: Statement) -> tuple[Statement, ...]:
     """The statements that the focus rests on, in their order."""

@@ -27,8 +27,6 @@ from refute.issue.snippet.shown_errors import ShownError
 from refute.issue.snippet.trials import free_path
 from refute.syntax import parse_module
 
-__all__ = ["IssueSubject"]
-
 
 class IssueSubject:
     """An issue's text and its pieces, and the files of the repository.

@@ -16,8 +16,6 @@ from refute.issue.snippet.rendering import Style, TestSketch, patch_of, read_mar
 from refute.methods import Bounds
 from refute.workspace.contract import Failure, TestResult
 
-__all__ = ["Bench", "Ran"]
-
 _NO_DATABASE = re.compile(r"quer\w+ .*allowed in SimpleTestCase", re.DOTALL)
 
 

@@ -17,15 +17,6 @@ if TYPE_CHECKING:
     from refute.api.fixing import FixResult
     from refute.api.issues import ReproduceResult, VetResult
 
-__all__ = [
-    "case_of_change",
-    "cases_of_fix",
-    "cases_of_ranking",
-    "cases_of_reproduction",
-    "cases_of_vetted",
-    "without_known",
-]
-
 _LONGEST = 400
 """Characters of one value."""
 

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-__all__ = ["RULES", "Case", "Left", "Problem", "Proposal", "Report", "Rule", "merged"]
-
 Level = Literal["error", "warning", "note"]
 
 

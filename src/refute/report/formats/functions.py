@@ -15,8 +15,6 @@ from refute.report.formats.contract import Case, Problem, Proposal, merged
 from refute.sandbox import Raised
 from refute.syntax import functions_in, parse_module
 
-__all__ = ["case_of", "problem_of"]
-
 _LONGEST = 400
 """Characters of one value."""
 

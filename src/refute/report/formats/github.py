@@ -10,8 +10,6 @@ from __future__ import annotations
 from refute.report.formats.contract import Case, Problem, Report
 from refute.sandbox.values import printable
 
-__all__ = ["commands", "github_text", "notices"]
-
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 

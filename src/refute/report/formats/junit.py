@@ -7,8 +7,6 @@ from xml.etree import ElementTree
 from refute.report.formats.contract import Case, Report
 from refute.sandbox.values import printable
 
-__all__ = ["junit_text"]
-
 _NOTHING_SAID = frozenset({"cannot tell"})
 
 

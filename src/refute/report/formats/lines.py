@@ -8,8 +8,6 @@ from typing import Any
 
 from refute.report.formats.contract import Case, Left, Problem, Report
 
-__all__ = ["case_line", "jsonl_text", "last_lines"]
-
 _SCHEMA = "line/1"
 
 

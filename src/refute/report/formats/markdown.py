@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from refute.report.formats.contract import Case, Problem, Report
 from refute.sandbox.values import printable
 
-__all__ = ["markdown_text"]
-
 MOST = 20
 """Problems that are shown, the gravest first."""
 _CELL = 200

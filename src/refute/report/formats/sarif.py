@@ -10,8 +10,6 @@ from urllib.parse import quote
 
 from refute.report.formats.contract import RULES, Case, Left, Problem, Proposal, Report
 
-__all__ = ["sarif_document", "sarif_text"]
-
 _SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )

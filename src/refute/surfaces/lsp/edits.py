@@ -11,8 +11,6 @@ from pygls.workspace import TextDocument
 
 from refute.surfaces.results import CheckedFile, CheckedFunction
 
-__all__ = ["actions", "diagnostic", "same_text"]
-
 SOURCE = "refute"
 
 

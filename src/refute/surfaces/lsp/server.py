@@ -18,8 +18,6 @@ from refute.surfaces.lsp.edits import actions, diagnostic, same_text
 from refute.surfaces.results import CheckedFile
 from refute.surfaces.worker import Failed
 
-__all__ = ["make_server", "serve"]
-
 
 class _Files:
     """What is known of the open files."""

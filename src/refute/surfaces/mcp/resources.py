@@ -10,8 +10,6 @@ from pathlib import Path
 
 from refute.surfaces.worker import Done
 
-__all__ = ["CALLS", "RUNS", "TEMPLATES", "Reports", "run_asked", "run_names"]
-
 CALLS, RUNS = "refute://calls", "refute://runs"
 MOST_KEPT = 50
 """Calls whose documents are kept, the latest."""

@@ -27,8 +27,6 @@ from refute.surfaces.mcp.tools import DESCRIPTIONS, INSTRUCTIONS, input_schema, 
 from refute.surfaces.verbs import VERBS
 from refute.surfaces.worker import Done, Failed, Fault
 
-__all__ = ["make_server", "serve"]
-
 _Context = ServerRequestContext[Any, Any]
 _MEND: dict[Fault, str] = {
     "bad input": "Change the arguments and call again.",

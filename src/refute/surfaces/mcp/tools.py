@@ -10,8 +10,6 @@ import msgspec
 from refute.surfaces.arguments import WRITING
 from refute.surfaces.verbs import VERBS
 
-__all__ = ["DESCRIPTIONS", "INSTRUCTIONS", "Told", "input_schema", "output_schema"]
-
 INSTRUCTIONS = """\
 refute proves Python code wrong with unit tests that fail, and fixes right by tests that turn
 green. Code runs in a sandbox, and the checkout is not changed.

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from refute.models.asking import Asked
     from refute.workspace.contract import Failure, TestResult
 
-__all__ = ["check_tests_red_green", "compare_behaviour", "reproduce_issue", "vet_patch"]
-
 WITHIN = 0.9
 """Part of a call's time that a verb takes for itself: it ends before it is ended."""
 _APPLIED = "where the checkout has the patch already, give the commit before it as `against`"

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from refute.api.calling import Shown
     from refute.models.asking import Asked
 
-__all__ = ["Answer", "Tell", "Verb", "clipped", "first", "inside", "text_file"]
-
 MOST = 40
 """Functions, or what was left out, that a result lists: a model reads all of it."""
 LONGEST = 2000

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from refute.function.service import Opened
     from refute.models.asking import Asked
 
-__all__ = ["check_file", "debug_function", "find_failing_input"]
-
 
 def find_failing_input(asked_for: given.FindFailingInput, asked: Asked, tell: Tell) -> Answer:
     """`refute hunt`."""

@@ -12,8 +12,6 @@ from refute.surfaces.verbs.contract import Answer, Tell
 if TYPE_CHECKING:
     from refute.models.asking import Asked
 
-__all__ = ["read_run"]
-
 
 def read_run(asked_for: given.ReadRun, asked: Asked, tell: Tell) -> Answer:
     """`refute report` of one run."""

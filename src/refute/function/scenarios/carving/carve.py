@@ -25,8 +25,6 @@ from refute.function.scenarios.carving.steps import Step
 from refute.function.scenarios.carving.testfiles import TestFile, read_file
 from refute.problems import Scenario
 
-__all__ = ["Carving", "carve", "from_recorded"]
-
 MOST_FOUND = 400
 """Scenarios of one target that the best are chosen from."""
 MOST_GUESSED = 8

@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-__all__ = ["TestIndex", "find_tests", "text_of"]
-
 MOST_FILES = 60
 LARGEST = 400_000
 """Bytes of one file."""

@@ -21,8 +21,6 @@ from refute.function.scenarios.carving.testfiles import (
 )
 from refute.function.scenarios.carving.trees import clone
 
-__all__ = ["MOST_ROWS", "fixture_steps", "table_of"]
-
 MOST_ROWS = 24
 """Rows of one test."""
 

@@ -12,8 +12,6 @@ from refute.function.scenarios.pieces import Piece
 from refute.problems import Scenario
 from refute.syntax import parse_expression, parse_module
 
-__all__ = ["called_on_instances", "classes_around", "instances_of"]
-
 MOST_CLASSES = 12
 MOST = 6
 """Instances of one class."""

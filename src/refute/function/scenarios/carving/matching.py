@@ -17,8 +17,6 @@ from refute.function.scenarios.carving.steps import (
     substituted,
 )
 
-__all__ = ["GUESSED", "Target", "candidates", "matched", "target_of"]
-
 _CERTAIN, _LIKELY, GUESSED = range(3)
 _COMMON = frozenset(
     name for kind in (str, bytes, list, dict, set, int, float, tuple, type) for name in dir(kind)

@@ -14,8 +14,6 @@ from refute.function.scenarios.carving.finding import text_of
 from refute.function.scenarios.carving.trees import statements_of
 from refute.syntax import Function, bound_names, readable_module
 
-__all__ = ["NO_PACKAGE", "ClassNames", "Package", "dotted", "imports_of", "read_package"]
-
 MOST_FILES, MOST_CHARACTERS = 400, 4_000_000
 """Of a package, what is read."""
 _PROPERTIES = frozenset({"property", "cached_property", "cachedproperty", "hybrid_property"})

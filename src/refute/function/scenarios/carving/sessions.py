@@ -27,8 +27,6 @@ from refute.function.scenarios.carving.testfiles import TestFile, is_test
 from refute.function.scenarios.carving.trees import clone, statements_of, walk
 from refute.syntax import Function
 
-__all__ = ["sessions_of"]
-
 _SET_UP = ("setUpClass", "setup_class", "setup_method", "setup", "setUp", "asyncSetUp")
 
 

@@ -11,8 +11,6 @@ from refute.function.scenarios.carving.steps import Step, free_names, root_of, s
 from refute.function.scenarios.carving.trees import clone, walk
 from refute.problems import Scenario
 
-__all__ = ["MOST_STATEMENTS", "CannotCarve", "place_of", "reaching", "scenario_of"]
-
 MOST_STATEMENTS, MOST_CHARACTERS = 12, 4_000
 _BUILTINS = frozenset(dir(builtins))
 _CONSTANT = (ast.Constant, ast.JoinedStr, ast.Lambda)

@@ -12,21 +12,6 @@ from dataclasses import dataclass
 
 from refute.function.scenarios.carving.trees import clone, walk
 
-__all__ = [
-    "MOST_TURNS",
-    "Step",
-    "as_lambda",
-    "assignment",
-    "flattened",
-    "free_names",
-    "identifiers",
-    "literal_rows",
-    "root_of",
-    "step_of",
-    "substituted",
-    "untested",
-]
-
 MOST_TURNS = 8
 """Rows of a loop over a literal table."""
 _RAISING = ("raises", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "raises_regex")

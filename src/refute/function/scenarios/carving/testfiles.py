@@ -13,8 +13,6 @@ from refute.function.scenarios.carving.places import Package, imports_of
 from refute.function.scenarios.carving.trees import statements_of
 from refute.syntax import Function, readable_module, try_parse_statements
 
-__all__ = ["TestFile", "fixture_mark", "is_test", "keywords_of", "read_file"]
-
 _FENCE = re.compile(r"^```\s*(?:py|python|python3|pycon)\b[^\n]*\n(.*?)^```", re.M | re.S)
 _BLOCK = re.compile(
     r"^( *)\.\. (?:code-block|code|sourcecode|testcode|ipython)::\s*(?:python|py)?3?[^\n]*\n"

@@ -6,8 +6,6 @@ import ast
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-__all__ = ["clone", "statements_of", "walk"]
-
 _Node = TypeVar("_Node", bound=ast.AST)
 
 
