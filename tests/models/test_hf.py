@@ -408,7 +408,7 @@ def test_a_plus_in_a_folders_name(tiny_model: Path, adapter: Path, tmp_path: Pat
 
 def test_without_the_extra(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"pip install 'refute\[train\]'"):
+    with pytest.raises(InputError, match=r"pip install '.*\[train\]'"):
         open_hf(str(tiny_model))
 
 

@@ -33,15 +33,19 @@ def forged(box: LocalSandbox, body: str) -> Outcome:
 @pytest.mark.parametrize(
     "parts",
     [
-        "(10**5000, 'm', 1)",
-        "('E', 10**5000, 1)",
-        "(['E'] * 10, 'm', 1)",
-        "(b'E', 'm', 1)",
-        "('E', {1: 10**5000}, 1)",
-        "('E', None, 1)",
+        "(10**5000, 'm', 1, [])",
+        "('E', 10**5000, 1, [])",
+        "(['E'] * 10, 'm', 1, [])",
+        "(b'E', 'm', 1, [])",
+        "('E', {1: 10**5000}, 1, [])",
+        "('E', None, 1, [])",
+        "('E', 'm', 1)",
         "('E', 'm', 1, 2)",
-        "('E', 'm' * 20000, 1)",
-        "('E' * 20000, 'm', 1)",
+        "('E', 'm', 1, [2])",
+        "('E', 'm', 1, ['E'] * 20000)",
+        "('E', 'm', 1, [], 2)",
+        "('E', 'm' * 40000, 1, [])",
+        "('E' * 40000, 'm', 1, [])",
     ],
 )
 def test_a_forged_exception_is_a_malformed_one(box: LocalSandbox, parts: str) -> None:
@@ -52,14 +56,14 @@ def test_a_forged_exception_is_a_malformed_one(box: LocalSandbox, parts: str) ->
 
 @pytest.mark.parametrize("line", ["10**5000", "-1", "0", "True", "1 << 31", "'1'"])
 def test_a_line_that_is_none_is_left_out(box: LocalSandbox, line: str) -> None:
-    outcome = forged(box, f"b'E' + marshal.dumps(('E', 'm', {line}), 2)")
+    outcome = forged(box, f"b'E' + marshal.dumps(('E', 'm', {line}, []), 2)")
     assert outcome == Raised("E", "m")
     assert repr(outcome)
 
 
 def test_a_long_forged_message_takes_no_time(box: LocalSandbox) -> None:
     began = time.process_time()
-    outcome = forged(box, "b'E' + marshal.dumps(('E', chr(0) * (25 << 20), 1), 2)")
+    outcome = forged(box, "b'E' + marshal.dumps(('E', chr(0) * (25 << 20), 1, []), 2)")
     assert not isinstance(outcome, Raised) or outcome.type == "?"
     assert time.process_time() - began < 1.0
 
