@@ -147,7 +147,11 @@ class Change:
 
     def holds(self, path: str) -> bool:
         """Whether the state after has a file of this path."""
-        return any(one.path == path for one in list_tree(self.store, self.head))
+        return path in self._paths
+
+    @cached_property
+    def _paths(self) -> frozenset[str]:
+        return frozenset(one.path for one in list_tree(self.store, self.head))
 
     @contextmanager
     def workspace(self) -> Iterator[Workspace]:
