@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
 
-from refute.testing.cheats import CHEATS
+from refute_lab.cheats import CHEATS
 
 Pair = tuple[str, str]
 """An answer, and its task as JSON."""
@@ -31,7 +31,7 @@ def by_trl(pairs: Sequence[Pair]) -> list[float]:
     from datasets import Dataset
     from tiny_policy import tiny_model, tiny_tokenizer
 
-    from refute.adapters.trl import reward_func
+    from refute_lab.adapters.trl import reward_func
 
     tokenizer = tiny_tokenizer(["a"])
     with tempfile.TemporaryDirectory() as folder:
@@ -60,9 +60,9 @@ def by_verl(pairs: Sequence[Pair]) -> list[float]:
     from verl.experimental.reward_loop.reward_manager import get_reward_manager_cls
     from verl.trainer.ppo.reward import get_custom_reward_fn
 
-    import refute.adapters.verl
+    import refute_lab.adapters.verl
 
-    where = {"path": refute.adapters.verl.__file__, "name": "compute_score"}
+    where = {"path": refute_lab.adapters.verl.__file__, "name": "compute_score"}
     config = OmegaConf.create({"reward": {"custom_reward_function": where}})
     tokenizer = MagicMock()
     tokenizer.decode = lambda ids, **_: pairs[int(ids[0])][0]
@@ -101,7 +101,9 @@ def by_verifiers(pairs: Sequence[Pair]) -> list[float]:
     from verifiers.v1.utils.loaders import taskset_class, taskset_config_type
 
     with tempfile.TemporaryDirectory() as folder:
-        text = "from refute.adapters.verifiers import RefuteTaskset\n__all__ = ['RefuteTaskset']\n"
+        text = (
+            "from refute_lab.adapters.verifiers import RefuteTaskset\n__all__ = ['RefuteTaskset']\n"
+        )
         Path(folder, "refute_rows.py").write_text(text)
         sys.path.insert(0, folder)
         config = taskset_config_type("refute-rows")(id="refute-rows", rows=_rows(folder, pairs))
@@ -125,7 +127,7 @@ def by_nemo_gym(pairs: Sequence[Pair]) -> list[float]:
     from fastapi.testclient import TestClient
     from nemo_gym.server_utils import ServerClient
 
-    from refute.adapters.nemo_gym import RefuteResourcesServer, RefuteServerConfig
+    from refute_lab.adapters.nemo_gym import RefuteResourcesServer, RefuteServerConfig
 
     config = RefuteServerConfig(host="127.0.0.1", port=1, entrypoint="app.py", name="refute")
     server = RefuteResourcesServer(config=config, server_client=MagicMock(spec=ServerClient))
@@ -211,8 +213,8 @@ def by_harbor(pairs: Sequence[Pair]) -> list[float]:
     from harbor.models.task.task import Task
     from harbor.models.task.verifier_mode import resolve_verifier_environment_definition
 
-    from refute.adapters.harbor import main, write_tasks
-    from refute.adapters.rows import read_rows
+    from refute_lab.adapters.harbor import main, write_tasks
+    from refute_lab.adapters.rows import read_rows
 
     paid = []
     with tempfile.TemporaryDirectory() as folder:

@@ -23,8 +23,8 @@ from pathlib import Path
 from adapters import environment
 from served_model import ServedModel
 
-from refute.adapters.rows import rows
-from refute.datasets import load
+from refute_lab.adapters.rows import rows
+from refute_lab.datasets import load
 
 CHEAT = """class E:
     def __eq__(self, other):
@@ -38,7 +38,7 @@ INSPECT = """from inspect_ai import Task, task
 from inspect_ai.solver import generate, use_tools
 from inspect_ai.tool import bash
 
-from refute.adapters.inspect_ai import programs, refute_scorer
+from refute_lab.adapters.inspect_ai import programs, refute_scorer
 
 
 @task
@@ -50,8 +50,8 @@ def tools():
         sandbox="refute",
     )
 """
-VERIFIERS = "from refute.adapters.verifiers import RefuteTaskset\n"
-JAIL = "from refute.adapters.verifiers_jail import JailEnv\n"
+VERIFIERS = "from refute_lab.adapters.verifiers import RefuteTaskset\n"
+JAIL = "from refute_lab.adapters.verifiers_jail import JailEnv\n"
 PROBE = """python3 - <<'EOF'
 import os, signal, socket
 def attempt(name, what):

@@ -19,14 +19,14 @@ import subprocess
 import time
 from pathlib import Path
 
-from refute.datasets import Item, load
-from refute.datasets.mbpp_fix import STARTS_HARD
-from refute.datasets.rows import find_file, read_rows
 from refute.errors import SandboxUnavailable
-from refute.figures import mean
-from refute.function.grade import STOP_AFTER, ProgramGrade, grade_program
-from refute.function.oracle import expected_outputs
 from refute.sandbox.local import LocalSandbox
+from refute_lab.bench.grade import STOP_AFTER, ProgramGrade, grade_program
+from refute_lab.bench.oracle import expected_outputs
+from refute_lab.datasets import Item, load
+from refute_lab.datasets.mbpp_fix import STARTS_HARD
+from refute_lab.datasets.rows import find_file, read_rows
+from refute_lab.figures import mean
 
 
 def grades(

@@ -25,11 +25,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from refute.api.executing import executor_of
-from refute.function.bench import RECORDS
-from refute.runs.executors import Workers
-from refute.runs.journal import Journal, read_run
-from refute.runs.records import ErrorRecord, Schema
+from refute_lab.api.executing import executor_of
+from refute_lab.bench import RECORDS
+from refute_lab.runs.executors import Workers
+from refute_lab.runs.journal import Journal, read_run
+from refute_lab.runs.records import ErrorRecord, Schema
 
 GROUP = Path("/sys/fs/cgroup/cpuacct/refute-benchmark")
 SHORTEST, LONGEST = 0.5, 4.0

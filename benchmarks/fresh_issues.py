@@ -22,7 +22,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from refute.issue.patches import split_tests
+from refute.workspace.patches import split_tests
 
 
 def main() -> None:

@@ -32,11 +32,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from refute.datasets import load
-from refute.datasets.item import Item
-from refute.function.grade import grade_program
-from refute.function.oracle import GroundTruth, expected_outputs
 from refute.sandbox.local import LocalSandbox
+from refute_lab.bench.grade import grade_program
+from refute_lab.bench.oracle import GroundTruth, expected_outputs
+from refute_lab.datasets import load
+from refute_lab.datasets.item import Item
 
 PEER_NAMES = {"humaneval+": "humaneval", "mbpp+": "mbpp"}
 PEER_FILES = {

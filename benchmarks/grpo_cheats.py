@@ -27,7 +27,7 @@ from typing import Any
 
 from tiny_policy import tiny_model, tiny_tokenizer
 
-from refute.adapters.trl import reward_func
+from refute_lab.adapters.trl import reward_func
 
 TASKS = {
     "total": ("return min(sum(a), b)", [("[1, 2, 3], 10", "6"), ("[5, 6, 7], 11", "11")]),

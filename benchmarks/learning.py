@@ -50,7 +50,7 @@ from synthetic.family import Part, SyntheticTask, tasks
 from synthetic.scratch import Scratch, pretrain
 from synthetic.steps import Kind
 
-from refute.train.select import SHOWN, score
+from refute_lab.train.select import SHOWN, score
 
 RUNS = 3
 MAX_TOKENS = 120

@@ -24,13 +24,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from refute.datasets import Item, load
 from refute.function.contract import MethodResult
 from refute.function.formatting import call_source, value_source
-from refute.function.grade import grade_program, grade_tests
 from refute.function.llm.execution import certain_tests, try_code
 from refute.function.llm.options import Options
-from refute.function.oracle import expected_outputs
 from refute.literals import NotLiteral, source_of
 from refute.methods import Context
 from refute.models.contract import Completion, Message, Sampling, Tally
@@ -41,6 +38,9 @@ from refute.sandbox import Limits, NotRun, Program, Sandbox
 from refute.sandbox.equality import matches
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.pool import SandboxPool
+from refute_lab.bench.grade import grade_program, grade_tests
+from refute_lab.bench.oracle import expected_outputs
+from refute_lab.datasets import Item, load
 
 FENCE = "```"
 DRAWN = Sampling()

@@ -132,8 +132,8 @@ Graded = Callable[[str, Any], bool]
 
 def refute_grader(path: str) -> Graded:
     """refute's own."""
-    from refute.reward import Task, grade
     from refute.sandbox.local import LocalSandbox
+    from refute_lab.rewards import Task, grade
 
     box = LocalSandbox()
     atexit.register(box.close)

@@ -1,4 +1,4 @@
-"""What a verdict costs: `refute.reward` beside `grade_program` and EvalPlus, on the same programs.
+"""What a verdict costs: `refute_lab.rewards` beside `grade_program` and EvalPlus, on the same programs.
 
     python benchmarks/reward.py --data ../shared/data [--peer PYTHON] [--tests 10] [--size 4]
 
@@ -75,9 +75,9 @@ def workload(chosen: argparse.Namespace) -> list[tuple[str, Any]]:
     """Programs with their tasks."""
     from dataclasses import replace
 
-    from refute.datasets import load
-    from refute.reward import Task
     from refute.sandbox.local import LocalSandbox
+    from refute_lab.datasets import load
+    from refute_lab.rewards import Task
 
     with LocalSandbox() as box:
         tasks = list(Task.all_of_dataset("humaneval+", data=chosen.data, box=box))
@@ -94,7 +94,7 @@ def workload(chosen: argparse.Namespace) -> list[tuple[str, Any]]:
 
 def small(kind: str) -> list[tuple[str, Any]]:
     """Programs that add, for tasks of another kind."""
-    from refute.reward import Task, Test
+    from refute_lab.rewards import Task, Test
 
     if kind == "stdio":
         tests = tuple(Test(stdin=f"{n} 2\n", stdout=f"{n + 2}\n") for n in range(3))
@@ -122,7 +122,7 @@ def _send(pipe: Any, function: Callable[..., Any], arguments: tuple[Any, ...]) -
 
 def batch(work: list[tuple[str, Any]], chosen: argparse.Namespace, fresh: bool) -> dict[str, float]:
     """A `Grader` on all programs, `--rounds` times after one that is not counted."""
-    from refute.reward import Grader, Task
+    from refute_lab.rewards import Grader, Task
 
     texts = [(program, json.dumps(task.to_json())) for program, task in work] if fresh else []
     before = _spent()
@@ -153,10 +153,10 @@ def batch(work: list[tuple[str, Any]], chosen: argparse.Namespace, fresh: bool) 
 
 def programs(work: list[tuple[str, Any]], chosen: argparse.Namespace) -> dict[str, float]:
     """`grade_program` in one sandbox."""
-    from refute.function.grade import grade_program
-    from refute.function.oracle import GroundTruth
     from refute.problems import FunctionKey
     from refute.sandbox.local import LocalSandbox
+    from refute_lab.bench.grade import grade_program
+    from refute_lab.bench.oracle import GroundTruth
 
     before = _spent()
     with LocalSandbox() as box:

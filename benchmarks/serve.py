@@ -9,7 +9,7 @@ this process with connections that they keep. What is counted is CPU seconds of 
 grades and of all below it, so that a busy machine and the clients do not count.
 
 rate: HumanEval+ where `REFUTE_DATA` holds it (right programs and ones with `return` changed), else
-small programs; in rounds, in turn with `refute.reward.Grader` in this process.
+small programs; in rounds, in turn with `refute_lab.rewards.Grader` in this process.
 calls: programs that compute for 0 to 100 ms, beside the same calls in a bare Python.
 The exit status is 1 where a bar is missed. `serve_soak.py` is the soak.
 """
@@ -31,9 +31,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from refute.reward import Grader, Remote, Task, Test
-from refute.testing.cheats import CHEATS, TestTask, try_cheats
-from refute.testing.cheats.trying import End
+from refute_lab.cheats import CHEATS, TestTask, try_cheats
+from refute_lab.cheats.trying import End
+from refute_lab.rewards import Grader, Remote, Task, Test
 
 TICKS = os.sysconf("SC_CLK_TCK")
 Pair = tuple[str, Task]
@@ -99,7 +99,7 @@ def programs(count: int) -> list[Pair]:
     data = Path(os.environ.get("REFUTE_DATA", "shared/data"))
     found: list[Pair] = []
     if list(data.glob("HumanEvalPlus.jsonl*")):
-        from refute.datasets import load
+        from refute_lab.datasets import load
 
         sources = {item.key.id: item.key.reference for item in load("humaneval+", data=data)}
         for task in Task.all_of_dataset("humaneval+", data=data, limit=count):
@@ -210,7 +210,7 @@ def calls(options: argparse.Namespace) -> int:
 
 
 def cheats(options: argparse.Namespace) -> int:
-    """Every cheat of `refute.testing.cheats` and its honest twin, over HTTP."""
+    """Every cheat of `refute_lab.cheats` and its honest twin, over HTTP."""
     with serving("--jobs", str(options.jobs)) as (_, url), Remote(url) as remote:
 
         def graded(source: str, task: Task | TestTask) -> End:

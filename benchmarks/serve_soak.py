@@ -3,7 +3,7 @@
     python benchmarks/serve_soak.py --seconds 3600
 
 64 clients ask a real server on the loopback device for verdicts that are known, at a bounded rate.
-1 % of the programs are hostile: those below, and the cheats of `refute.testing.cheats`. Meanwhile
+1 % of the programs are hostile: those below, and the cheats of `refute_lab.cheats`. Meanwhile
 `kill -9` of a process below the server, drawn at random, every `--kill-every` seconds. Memory,
 descriptors and threads of the server are looked at over time; at the end no process and no file may
 be left. The exit status is 1 where a verdict was wrong or missing, memory grew, or something is
@@ -27,8 +27,8 @@ from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 from pathlib import Path
 
-from refute.reward import Remote, Task, Test
-from refute.testing.cheats import CHEATS
+from refute_lab.cheats import CHEATS
+from refute_lab.rewards import Remote, Task, Test
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from serve import descendants, serving

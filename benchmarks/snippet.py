@@ -21,12 +21,12 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from refute.datasets.swe import load_issues
 from refute.errors import WorkspaceUnavailable
 from refute.issue.snippet import snippet
 from refute.methods import Bounds
 from refute.problems import IssueProblem
 from refute.workspace.factory import open_local, prepare
+from refute_lab.datasets.swe import load_issues
 
 
 def main() -> None:

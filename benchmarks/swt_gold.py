@@ -19,19 +19,19 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from refute.datasets.rows import read_rows
-from refute.datasets.swe import IssueItem, load_issues
-from refute.figures import mean
-from refute.issue.grading.grade import Terms
-from refute.issue.grading.grade_records import RECORDS, GradeRecord, read_evidence, read_grade
-from refute.issue.grading.grade_summary import Summary, summarize
-from refute.issue.grading.growing import GradingTask
-from refute.issue.grading.statuses import statuses
-from refute.issue.grading.tasks import GradingSettings, default_jobs, grade_tasks
-from refute.issue.predictions import Prediction, gold_predictions
-from refute.runs.journal import Journal
-from refute.runs.records import ErrorRecord
-from refute.runs.run import Run
+from refute.workspace.statuses import statuses
+from refute_lab.datasets.rows import read_rows
+from refute_lab.datasets.swe import IssueItem, load_issues
+from refute_lab.figures import mean
+from refute_lab.runs.journal import Journal
+from refute_lab.runs.records import ErrorRecord
+from refute_lab.runs.run import Run
+from refute_lab.swt.grading.grade import Terms
+from refute_lab.swt.grading.grade_records import RECORDS, GradeRecord, read_evidence, read_grade
+from refute_lab.swt.grading.grade_summary import Summary, summarize
+from refute_lab.swt.grading.growing import GradingTask
+from refute_lab.swt.grading.tasks import GradingSettings, default_jobs, grade_tasks
+from refute_lab.swt.predictions import Prediction, gold_predictions
 
 
 def grade(items: Sequence[IssueItem], model: str, run: Path, jobs: int) -> Summary:

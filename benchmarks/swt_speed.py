@@ -30,14 +30,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from refute.datasets.swe import IssueItem, load_issues
-from refute.issue.grading.coverage import counted_lines
-from refute.issue.grading.grade import grade_prediction
-from refute.issue.grading.states import StateStore, test_files
 from refute.problems import IssuePrediction
 from refute.workspace.base import Base
 from refute.workspace.contract import TestSelection, Workspace
 from refute.workspace.factory import open_workspace, prepare
+from refute.workspace.states import StateStore, test_files
+from refute_lab.datasets.swe import IssueItem, load_issues
+from refute_lab.swt.grading.coverage import counted_lines
+from refute_lab.swt.grading.grade import grade_prediction
 
 IDS = (
     "django__django-13401,django__django-14580,django__django-15790,pallets__flask-5063,"

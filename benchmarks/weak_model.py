@@ -24,10 +24,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from refute.datasets import load
-from refute.figures import mcnemar, wilson
-from refute.function.bench.records import RECORDS, FunctionRecord, read_grade
-from refute.runs.journal import read_run
+from refute_lab.bench.records import RECORDS, FunctionRecord, read_grade
+from refute_lab.datasets import load
+from refute_lab.figures import mcnemar, wilson
+from refute_lab.runs.journal import read_run
 
 BLOCK = 10
 

@@ -35,20 +35,20 @@ from pathlib import Path
 from mutator import bugs
 
 from refute.api.fixes import changes_of
-from refute.datasets.swe import IssueItem, load_issues
-from refute.issue.bench import RECORDS
-from refute.issue.grading.states import test_files
 from refute.issue.observed_calls import observed_differences
-from refute.issue.patches import file_patches, split_fix
-from refute.issue.predictions import read_predictions
 from refute.issue.recorded_calls import record_calls
 from refute.issue.vet import vet_fix
-from refute.issue.workspaces import prepared
 from refute.methods import Bounds
-from refute.runs.journal import read_run
-from refute.runs.records import ErrorRecord
 from refute.workspace.factory import open_workspace
+from refute.workspace.patches import file_patches, split_fix
 from refute.workspace.repositories import find_clone
+from refute.workspace.states import test_files
+from refute_lab.bench.issues import RECORDS
+from refute_lab.datasets.swe import IssueItem, load_issues
+from refute_lab.runs.journal import read_run
+from refute_lab.runs.records import ErrorRecord
+from refute_lab.swt.predictions import read_predictions
+from refute_lab.swt.workspaces import prepared
 
 
 def by_input(item: IssueItem, wrong: str, scratch: Path, seconds: float) -> tuple[str, str, str]:

@@ -20,13 +20,13 @@ import pytest
 import refute
 import refute.api
 from refute import cli
-from refute.api.benchmarks import statistics
 from refute.api.calling import Shown
-from refute.api.reporting import report
-from refute.api.training_data import training_data
 from refute.methods import NoOptions, finished
 from refute.registry import EXECUTORS, METHODS
-from refute.runs.executors import Done, ExecutorSpec
+from refute_lab.api.benchmarks import statistics
+from refute_lab.api.reporting import report
+from refute_lab.api.training_data import training_data
+from refute_lab.runs.executors import Done, ExecutorSpec
 
 CODE = '''def half(n):
     """Half of n, rounded down.

@@ -104,7 +104,7 @@ def test_methods_do_not_know_keys() -> None:
             continue
         for name in imported(tree):
             assert not KEYS.search(name), f"{module} imports {name}"
-            assert not name.startswith("refute.datasets"), f"{module} imports {name}"
+            assert not name.startswith("refute_lab.datasets"), f"{module} imports {name}"
             assert not is_of(name, GRADERS | BUILDERS), f"{module} imports {name}"
 
 

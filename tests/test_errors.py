@@ -46,7 +46,7 @@ def test_every_exception_that_leaves_a_module_is_in_the_tree() -> None:
     strays = {}
     allowed = (errors.RefuteError, ValueError, TypeError, OSError)
     for module in pkgutil.walk_packages(refute.__path__, "refute."):
-        if module.name.startswith(("refute.__main__", "refute.probe.site", "refute.train")):
+        if module.name.startswith(("refute.__main__", "refute.probe.site", "refute_lab.train")):
             continue
         try:
             there = vars(importlib.import_module(module.name))
@@ -62,13 +62,13 @@ def test_every_exception_that_leaves_a_module_is_in_the_tree() -> None:
         "refute.models.microbatch.TooLarge",  # halves the batch
         "refute.models.openai.BodyRefused",  # said by the HTTP client only
         "refute.recording.recipes.Unbuildable",  # counted, and no record
-        "refute.reward.crossing.CannotCross",  # in the sandbox: the value crosses as a handle
-        "refute.reward.stubs.Skipped",  # in the sandbox: a test that skips itself
+        "refute_lab.rewards.crossing.CannotCross",  # in the sandbox: the value crosses as a handle
+        "refute_lab.rewards.stubs.Skipped",  # in the sandbox: a test that skips itself
         "refute.sandbox.warm.InDoubt",  # the job runs without the warm process
-        "refute.serving.app.Refused",  # these five are answers of the server
-        "refute.serving.held.Full",
-        "refute.serving.line.Busy",
-        "refute.serving.line.TooMany",
-        "refute.serving.requests.Malformed",
+        "refute_lab.serving.app.Refused",  # these five are answers of the server
+        "refute_lab.serving.held.Full",
+        "refute_lab.serving.line.Busy",
+        "refute_lab.serving.line.TooMany",
+        "refute_lab.serving.requests.Malformed",
         "refute.workspace.gitrun.GitFailed",  # each caller makes it one of the tree
     ]

@@ -12,12 +12,12 @@ import click
 import pytest
 
 from refute import cli
-from refute.cli.bench import command as bench_command
 from refute.cli.debug import command as debug_command
 from refute.errors import InputError
 from refute.methods import options_from
 from refute.parameters import checked, parameter, parameters_of, schema_of
 from refute.registry import METHODS
+from refute_lab.cli.bench import command as bench_command
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "methods.md"
 

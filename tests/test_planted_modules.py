@@ -22,13 +22,13 @@ import pytest
 import yaml
 
 import refute
-from refute.runs.executors import Workers
 from refute.runs.pool import run_tasks
-from refute.runs.ray import _connected
 from refute.runs.spawning import shared_slots
 from refute.surfaces.calls import all_ended, call
 from refute.surfaces.worker import Done
 from refute.workspace.environment import build_environment
+from refute_lab.cluster.ray import _connected
+from refute_lab.runs.executors import Workers
 
 ROOT = Path(__file__).parent.parent
 SOURCE = str(Path(refute.__file__).resolve().parents[1])

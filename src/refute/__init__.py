@@ -9,7 +9,7 @@ The public API on one screen. Everything is imported on first use, so `import re
     result.tests     # unit tests that the code fails
     result.diff      # the fix, as a unified diff
 
-What `refute report`, `data` and `train` do is in `refute.api.reporting`, `benchmarks`,
+What `refute report`, `data` and `train` do is in `refute_lab.api.reporting`, `benchmarks`,
 `training_data` and `training`. What else is not named here is private by convention and may change
 at any time.
 """
@@ -20,19 +20,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from refute.api.benching import (
-        BenchResult,
-        IssueBenchResult,
-        bench,
-    )
     from refute.api.diffing import DiffResult, diff
     from refute.api.failing import FailingResult, debug_failing
-    from refute.api.filtering import FilterResult, filter_fixes
     from refute.api.fixes import RankedFixes, rank_fixes
     from refute.api.fixing import FixResult, fix
     from refute.api.functions import DebugResult, HuntResult, debug, hunt
     from refute.api.gating import GateResult, HookAnswer, gate, gate_hook
-    from refute.api.grading import GradeResult, grade
     from refute.api.hardening import HardenResult, harden
     from refute.api.issues import (
         ReproduceResult,
@@ -44,7 +37,6 @@ if TYPE_CHECKING:
     from refute.api.red_green import RedGreenResult, red_green
     from refute.api.starting import InitResult, init
     from refute.combinators import backtrack, best_of, cross_check, refine, vote
-    from refute.datasets import load_dataset
     from refute.errors import InputError, LimitReached, RefuteError, SandboxUnavailable, Unavailable
     from refute.function.contract import Candidate, FailingTest, Finding, MethodResult, State
     from refute.function.examples import read_examples
@@ -68,15 +60,23 @@ if TYPE_CHECKING:
         Trust,
         UnitTest,
     )
-    from refute.reward import Grader, Task, Test, TestResult, TestReward, Verdict, grade_test
-    from refute.runs.executors import Executor
     from refute.sandbox import Limits, Outcome, Program, Sandbox
     from refute.sandbox.local import LocalSandbox
     from refute.surfaces.notebook import load_ipython_extension
     from refute.workspace.contract import Workspace
+    from refute_lab.api.benching import (
+        BenchResult,
+        IssueBenchResult,
+        bench,
+    )
+    from refute_lab.api.filtering import FilterResult, filter_fixes
+    from refute_lab.api.grading import GradeResult, grade
+    from refute_lab.datasets import load_dataset
+    from refute_lab.rewards import Grader, Task, Test, TestResult, TestReward, Verdict, grade_test
+    from refute_lab.runs.executors import Executor
 
 _HOMES = {
-    "refute.api.benching": (
+    "refute_lab.api.benching": (
         "BenchResult",
         "IssueBenchResult",
         "bench",
@@ -85,10 +85,10 @@ _HOMES = {
     "refute.api.fixes": ("RankedFixes", "rank_fixes"),
     "refute.api.fixing": ("FixResult", "fix"),
     "refute.api.failing": ("FailingResult", "debug_failing"),
-    "refute.api.filtering": ("FilterResult", "filter_fixes"),
+    "refute_lab.api.filtering": ("FilterResult", "filter_fixes"),
     "refute.api.gating": ("GateResult", "HookAnswer", "gate", "gate_hook"),
-    "refute.api.grading": ("GradeResult", "grade"),
-    "refute.reward": (
+    "refute_lab.api.grading": ("GradeResult", "grade"),
+    "refute_lab.rewards": (
         "Grader",
         "Task",
         "Test",
@@ -97,7 +97,7 @@ _HOMES = {
         "Verdict",
         "grade_test",
     ),
-    "refute.runs.executors": ("Executor",),
+    "refute_lab.runs.executors": ("Executor",),
     "refute.api.functions": (
         "DebugResult",
         "HuntResult",
@@ -115,7 +115,7 @@ _HOMES = {
     "refute.api.red_green": ("RedGreenResult", "red_green"),
     "refute.api.starting": ("InitResult", "init"),
     "refute.combinators": ("backtrack", "best_of", "cross_check", "refine", "vote"),
-    "refute.datasets": ("load_dataset",),
+    "refute_lab.datasets": ("load_dataset",),
     "refute.errors": (
         "InputError",
         "LimitReached",

@@ -23,10 +23,10 @@ from refute.errors import InputError, at_fault
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from refute.datasets.spec import DatasetSpec
     from refute.methods import Level, MethodSpec
     from refute.models.specs import Provider
-    from refute.runs.executors import ExecutorSpec
+    from refute_lab.datasets.spec import DatasetSpec
+    from refute_lab.runs.executors import ExecutorSpec
 
 Thing = TypeVar("Thing")
 
@@ -158,8 +158,14 @@ MODELS: Registry[Provider] = Registry(
     _is_a("refute.models.specs", "Provider"),
 )
 DATASETS: Registry[DatasetSpec[Any]] = Registry(
-    "refute.datasets", ("refute.datasets",), "dataset", _is_a("refute.datasets.spec", "DatasetSpec")
+    "refute_lab.datasets",
+    ("refute_lab.datasets",),
+    "dataset",
+    _is_a("refute_lab.datasets.spec", "DatasetSpec"),
 )
 EXECUTORS: Registry[ExecutorSpec] = Registry(
-    "refute.executors", ("refute.runs",), "executor", _is_a("refute.runs.executors", "ExecutorSpec")
+    "refute.executors",
+    ("refute.runs",),
+    "executor",
+    _is_a("refute_lab.runs.executors", "ExecutorSpec"),
 )

@@ -36,7 +36,7 @@ def install(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
         if parent:
             monkeypatch.setattr(sys.modules[parent], child, sys.modules[name], raising=False)
     for name in [*sys.modules]:
-        if name.startswith(f"refute.adapters.{package}"):
+        if name.startswith(f"refute_lab.adapters.{package}"):
             monkeypatch.delitem(sys.modules, name)
 
 

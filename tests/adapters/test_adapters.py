@@ -16,16 +16,16 @@ from typing import Any
 
 import pytest
 
-from refute.adapters import scoring
-from refute.adapters.harbor import main, write_tasks
-from refute.adapters.rows import Row, read_rows
-from refute.adapters.scoring import Score, program_of, read_task, score
-from refute.adapters.tracking import tracking
-from refute.adapters.trl import reward_func
 from refute.errors import InputError
 from refute.extras import missing
-from refute.reward import Grader
-from refute.testing.cheats import CHEATS
+from refute_lab.adapters import scoring
+from refute_lab.adapters.harbor import main, write_tasks
+from refute_lab.adapters.rows import Row, read_rows
+from refute_lab.adapters.scoring import Score, program_of, read_task, score
+from refute_lab.adapters.tracking import tracking
+from refute_lab.adapters.trl import reward_func
+from refute_lab.cheats import CHEATS
+from refute_lab.rewards import Grader
 from tests.adapters.recorded import install
 
 NAMES = ("always equal", "os._exit(0) on import", "frames", "a tautology")
@@ -74,7 +74,7 @@ def test_trl() -> None:
 
 def test_verl() -> None:
     """As verl 0.9.1 loads a function by its path, and its naive manager calls it."""
-    place = importlib.util.find_spec("refute.adapters.verl")
+    place = importlib.util.find_spec("refute_lab.adapters.verl")
     assert place is not None
     assert place.origin is not None
     spec = importlib.util.spec_from_file_location("custom_module_1", place.origin)
@@ -100,7 +100,7 @@ def test_verl() -> None:
 
 def test_verifiers(monkeypatch: pytest.MonkeyPatch, rows: Path) -> None:
     install(monkeypatch, "verifiers")
-    from refute.adapters import verifiers
+    from refute_lab.adapters import verifiers
 
     config = verifiers.RefuteConfig(rows=rows)
     tasks = list(verifiers.RefuteTaskset(config).load())
@@ -115,7 +115,7 @@ def test_verifiers(monkeypatch: pytest.MonkeyPatch, rows: Path) -> None:
 
 def test_nemo_gym(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, "nemo_gym")
-    from refute.adapters import nemo_gym
+    from refute_lab.adapters import nemo_gym
 
     server = nemo_gym.RefuteResourcesServer(config=nemo_gym.RefuteServerConfig())
 
@@ -136,7 +136,7 @@ def test_nemo_gym(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_rllm(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, "rllm")
-    from refute.adapters import rllm
+    from refute_lab.adapters import rllm
 
     paid = []
     for index, (answer, task) in enumerate(PAIRS):
@@ -151,7 +151,7 @@ def test_rllm(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_inspect(monkeypatch: pytest.MonkeyPatch, rows: Path) -> None:
     install(monkeypatch, "inspect_ai")
-    from refute.adapters import inspect_ai
+    from refute_lab.adapters import inspect_ai
 
     task = inspect_ai.programs(str(rows))
 
@@ -168,7 +168,7 @@ def test_inspect(monkeypatch: pytest.MonkeyPatch, rows: Path) -> None:
 
 def test_inspect_runs_commands_in_a_jail(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     install(monkeypatch, "inspect_ai")
-    from refute.adapters.inspect_ai import JailEnvironment
+    from refute_lab.adapters.inspect_ai import JailEnvironment
 
     secret = tmp_path / "secret"
     secret.write_text("mine")
@@ -221,7 +221,7 @@ def test_the_verifier_of_harbor_as_its_script_starts_it(tmp_path: Path) -> None:
     write_tasks([row], tmp_path)
     reward = tmp_path / "reward.json"
     script = (tmp_path / "a-b" / "tests" / "test.sh").read_text().splitlines()[1].split()
-    assert script[:5] == ["exec", "python", "-I", "-m", "refute.adapters.harbor"]
+    assert script[:5] == ["exec", "python", "-I", "-m", "refute_lab.adapters.harbor"]
     words = [str(tmp_path / "a-b" / "tests" / "task.json"), str(tmp_path / "none"), str(reward)]
     subprocess.run([sys.executable, *script[2:5], *words], check=True, timeout=60)
     assert json.loads(reward.read_text()) == {"reward": 0.0}

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from refute.adapters import harbor_issues
-from refute.adapters.harbor import check_files
-from refute.adapters.harbor_issues import main, write_issue_tasks
-from refute.datasets.swe import IssueItem
 from refute.errors import InputError, SandboxUnavailable, WorkspaceUnavailable
+from refute_lab.adapters import harbor_issues
+from refute_lab.adapters.harbor import check_files
+from refute_lab.adapters.harbor_issues import main, write_issue_tasks
+from refute_lab.datasets.swe import IssueItem
 from tests.issue.shop import KEY, PATCH, TEST_PATCH, Shop, new_file, prepared_shop
 
 READS = """\

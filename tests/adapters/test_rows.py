@@ -7,10 +7,10 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from refute.adapters.rows import read_rows
-from refute.adapters.scoring import score
 from refute.cli import cli
-from refute.datasets import load
+from refute_lab.adapters.rows import read_rows
+from refute_lab.adapters.scoring import score
+from refute_lab.datasets import load
 
 
 def run(*words: str) -> str:

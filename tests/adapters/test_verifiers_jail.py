@@ -1,4 +1,4 @@
-"""An agent of verifiers 0.4.0 in the jail it is put into (`refute.adapters.verifiers_jail`)."""
+"""An agent of verifiers 0.4.0 in the jail it is put into (`refute_lab.adapters.verifiers_jail`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from refute.adapters.verifiers_relay import _MOST
+from refute_lab.adapters.verifiers_relay import _MOST
 from tests.adapters.recorded import install
 
 Use = Callable[[Any], Awaitable[None]]
@@ -23,7 +23,7 @@ Use = Callable[[Any], Awaitable[None]]
 def put(monkeypatch: pytest.MonkeyPatch) -> Callable[[Use], None]:
     """Run what an agent does in its runtime, as the environment does."""
     install(monkeypatch, "verifiers")
-    from refute.adapters.verifiers_jail import JailEnv
+    from refute_lab.adapters.verifiers_jail import JailEnv
 
     async def run(task: Any, *, runtime: Any) -> None:
         try:

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from refute.adapters.rows import Row, read_rows
-from refute.adapters.scoring import score
-from refute.testing.cheats import CHEATS
+from refute_lab.adapters.rows import Row, read_rows
+from refute_lab.adapters.scoring import score
+from refute_lab.cheats import CHEATS
 
 RUN = """
 import sys
-from refute.adapters.tracking import tracking
+from refute_lab.adapters.tracking import tracking
 with tracking(sys.argv[1], project="mine", name="first") as report:
     for step in range(3):
         report({"step": step, "loss": 1 / (step + 1), "what": "text", "good": True})

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refute.datasets.literals import parse
 from refute.literals import NotLiteral
+from refute_lab.datasets.literals import parse
 
 ATOMS = (
     st.none() | st.booleans() | st.integers() | st.text() | st.binary(max_size=8)

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from refute import cli
-from refute.datasets import load
-from refute.datasets.swe import load_issues
 from refute.errors import DatasetError
-from refute.function.bench import BenchSettings
 from refute.sandbox.values import Iterated, NDArray, Opaque
+from refute_lab.bench import BenchSettings
+from refute_lab.datasets import load
+from refute_lab.datasets.swe import load_issues
 
 ROW = {
     "id": "t/1",

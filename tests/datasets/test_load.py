@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from refute.datasets import load, with_code
-from refute.datasets.mbpp_plus import restore
-from refute.datasets.originfmt import read_test_code
 from refute.errors import DatasetError
 from refute.problems import Call, Expression
+from refute_lab.datasets import load, with_code
+from refute_lab.datasets.mbpp_plus import restore
+from refute_lab.datasets.originfmt import read_test_code
 
 HEAD = """import numpy as np
 

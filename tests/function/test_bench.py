@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 
 from refute import cli
-from refute.api.benching import _Where
 from refute.errors import InputError
-from refute.function.bench import RECORDS, BenchSettings, load_items, summarize, work_on
-from refute.function.grade import Grade, ProgramGrade, TestGrade, TestVerdict, metrics
 from refute.models.asking import Asked
 from refute.registry import METHODS
-from refute.runs.journal import read_header
-from refute.runs.records import ErrorRecord
-from refute.runs.run import Run, resumed
+from refute_lab.api.benching import _Where
+from refute_lab.bench import RECORDS, BenchSettings, load_items, summarize, work_on
+from refute_lab.bench.grade import Grade, ProgramGrade, TestGrade, TestVerdict, metrics
+from refute_lab.runs.journal import read_header
+from refute_lab.runs.records import ErrorRecord
+from refute_lab.runs.run import Run, resumed
 
 DOC = '    """Sum of the numbers up to n.\n\n    >>> f(3)\n    6\n    >>> f(1)\n    1\n    """\n'
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from refute import cli
-from refute.datasets import load
+from refute_lab.datasets import load
 
 RIGHT = "def twice(x):\n    return 2 * x\n"
 SQUARE = "def twice(x):\n    return x * x\n"

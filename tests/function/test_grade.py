@@ -9,19 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from refute.figures import clustered, mean
-from refute.function.grade import (
-    Grade,
-    ProgramGrade,
-    TestGrade,
-    TestVerdict,
-    grade_prediction,
-    grade_program,
-    grade_tests,
-    metrics,
-    with_failing_tests,
-)
-from refute.function.oracle import expected_outputs
 from refute.problems import (
     Call,
     Expression,
@@ -32,6 +19,19 @@ from refute.problems import (
 )
 from refute.sandbox import Limits, NotRun
 from refute.sandbox.local import LocalSandbox
+from refute_lab.bench.grade import (
+    Grade,
+    ProgramGrade,
+    TestGrade,
+    TestVerdict,
+    grade_prediction,
+    grade_program,
+    grade_tests,
+    metrics,
+    with_failing_tests,
+)
+from refute_lab.bench.oracle import expected_outputs
+from refute_lab.figures import clustered, mean
 
 RIGHT = "def half(x):\n    return x / 2\n"
 FAULTY = "def half(x):\n    return x // 2\n"
@@ -269,7 +269,7 @@ def test_clustered_errors() -> None:
 def test_a_program_that_sleeps_in_each_call_is_given_up(
     box: LocalSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("refute.function.grade.RUN_WALL", 1.0)
+    monkeypatch.setattr("refute_lab.bench.grade.RUN_WALL", 1.0)
     key = replace(KEY, inputs=tuple((n,) for n in range(100)))
     sleeps = RIGHT.replace("    return", "    __import__('time').sleep(0.5)\n    return")
     began = time.monotonic()
@@ -317,7 +317,7 @@ def test_a_stated_output_that_cannot_be_compared(box: LocalSandbox) -> None:
 
 
 def test_canonical_solutions_pass_and_faulty_code_fails(box: LocalSandbox, data_dir: Path) -> None:
-    from refute.datasets import load
+    from refute_lab.datasets import load
 
     for item in load("mbpp+", data=data_dir, limit=5) + load("humaneval+", data=data_dir, limit=2):
         assert grade_program(item.problem.code, item.key, box).passed, item.problem.id
@@ -327,7 +327,7 @@ def test_canonical_solutions_pass_and_faulty_code_fails(box: LocalSandbox, data_
 
 def test_the_released_codes_rules_of_grading(box: LocalSandbox, data_dir: Path) -> None:
     """Imports stand before the code under test; " set(" anywhere means a comparison of sets."""
-    from refute.datasets import load
+    from refute_lab.datasets import load
 
     ids = ("473", "608")
     rates = {

@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 
 from refute.errors import WorkspaceUnavailable
-from refute.issue.grading.grade import IssueGrade, Terms, grade_prediction
-from refute.issue.grading.states import StateStore
 from refute.problems import IssueKey, IssuePrediction, IssueProblem
 from refute.workspace.base import Base
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import open_workspace, prepare
 from refute.workspace.recipe import WORK_TREE, Recipe
+from refute.workspace.states import StateStore
+from refute_lab.swt.grading.grade import IssueGrade, Terms, grade_prediction
 
 from ..diffing.repositories import commit
 

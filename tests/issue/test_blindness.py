@@ -22,7 +22,6 @@ from pathlib import Path
 import pytest
 
 from refute.errors import WorkspaceUnavailable
-from refute.issue.checkout import Checkout, in_checkout
 from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction
 from refute.methods import Context
@@ -31,6 +30,7 @@ from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
 from refute.problems import IssueProblem
 from refute.workspace.base import Base
+from refute.workspace.checkout import Checkout, in_checkout
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import open_local, prepare
 from refute.workspace.installed_copies import installed_copies

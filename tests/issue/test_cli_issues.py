@@ -18,8 +18,8 @@ from refute.cli import run as run_cli
 from refute.cli.exit_statuses import fail_for
 from refute.errors import PatchRejected
 from refute.issue.drafting.submission import only_tests
-from refute.issue.methods.zeroshot import ReadAnswer
 from refute.problems import IssuePrediction
+from refute_lab.baselines.methods.zeroshot import ReadAnswer
 
 from ..diffing.repositories import git
 from ..models.loopback import Loopback, Reply, chat
@@ -267,7 +267,7 @@ def test_only_tests_are_written(
 ) -> None:
     """Whatever a method predicts, nothing but tests that fail comes into the checkout."""
     draft = ReadAnswer("", with_test(*OTHERS))
-    monkeypatch.setattr("refute.issue.methods.zeroshot._read", lambda *_: draft)
+    monkeypatch.setattr("refute_lab.baselines.methods.zeroshot._read", lambda *_: draft)
     status, _, err = refute(capsys, "reproduce", "issue.md", *WITH, "--write")
     assert git(mine.folder, "status", "--porcelain", "-uall") == "?? tests/test_new.py"
     assert status == 1, err

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from refute.api.benchmarks import statistics
 from refute.errors import InputError
-from refute.issue.analysis.golden_run import change_of_tests, measured_by
-from refute.issue.grading.grade import Evidence, IssueGrade
-from refute.issue.grading.grade_records import RECORDS, evidence_files
-from refute.issue.grading.verdict import Verdict
 from refute.problems import IssueKey
-from refute.runs.journal import Journal
 from refute.workspace.contract import TestReport, TestResult
+from refute_lab.api.benchmarks import statistics
+from refute_lab.runs.journal import Journal
+from refute_lab.swt.analysis.golden_run import change_of_tests, measured_by
+from refute_lab.swt.grading.grade import Evidence, IssueGrade
+from refute_lab.swt.grading.grade_records import RECORDS, evidence_files
+from refute_lab.swt.grading.verdict import Verdict
 
 from .projects import FIX, GOLDEN_TESTS
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from refute.figures import (
+from refute_lab.figures import (
     chi_squared,
     fisher,
     holm,
@@ -17,8 +17,8 @@ from refute.figures import (
     paired_interval,
     wilson,
 )
-from refute.issue.analysis.overlap import Independence, pairs
-from refute.issue.analysis.runs import GradedRun
+from refute_lab.swt.analysis.overlap import Independence, pairs
+from refute_lab.swt.analysis.runs import GradedRun
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from refute.issue.bench import PASSES, Passes
 from refute.models.contract import Tally
+from refute_lab.bench.issues import PASSES, Passes
 
 
 def test_starts_are_added_up(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from refute.datasets.rows import read_rows
-from refute.issue.patches import (
+from refute.workspace.patches import (
     added_lines,
     file_patches,
     is_test_file,
@@ -17,6 +16,7 @@ from refute.issue.patches import (
     split_tests,
     touched_files,
 )
+from refute_lab.datasets.rows import read_rows
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError
-from refute.issue.predictions import (
+from refute.problems import IssueKey
+from refute_lab.swt.predictions import (
     Prediction,
     gold_predictions,
     patch_of,
     read_predictions,
     write_predictions,
 )
-from refute.problems import IssueKey
 
 ONE = {"instance_id": "a__b-1", "model_name_or_path": "m", "model_patch": "p1", "full_output": "o"}
 TWO = {"instance_id": "a__b-2", "model_patch": None}

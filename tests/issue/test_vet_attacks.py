@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from refute.issue.patches import split_fix, touched_files
 from refute.issue.vet import Vetted, vet_fix
 from refute.methods import Bounds
+from refute.workspace.patches import split_fix, touched_files
 
 from .projects import CLAMP, FIX, Project
 from .shop import diff

@@ -12,12 +12,12 @@ import pytest
 from refute.errors import ContextTooLong, InputError, ModelUnavailable
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import TrialRun
-from refute.issue.methods.libro import JudgedDraft, chosen, libro, says_yes
-from refute.issue.methods.zeroshot import written_diff, zeroshot, zeroshotplus
 from refute.methods import Context, Given, MethodSpec
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
+from refute_lab.baselines.methods.libro import JudgedDraft, chosen, libro, says_yes
+from refute_lab.baselines.methods.zeroshot import written_diff, zeroshot, zeroshotplus
 
 from .projects import DRAFT, FIX, GOLDEN_TESTS, Project
 

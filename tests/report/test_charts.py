@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from refute.report.charts import ChartLine, ChartRow, dot_plot, line_plot, marker, over_tokens
-from refute.report.intervals import Estimate, unknown
-from refute.report.template import line_chart
-from refute.report.venn import venn
+from refute_lab.report.charts import ChartLine, ChartRow, dot_plot, line_plot, marker, over_tokens
+from refute_lab.report.intervals import Estimate, unknown
+from refute_lab.report.template import line_chart
+from refute_lab.report.venn import venn
 
 HALF = Estimate(0.5, 0.4, 0.6)
 

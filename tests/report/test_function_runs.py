@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from refute import cli
-from refute.api.reporting import FunctionReport
-from refute.api.reporting import report as refute_report
-from refute.figures import mcnemar, paired_interval
-from refute.function.bench.summary import read_result
-from refute.report.function_grids import by_tests
-from refute.report.function_study import PageRun, dataset_studies
+from refute_lab.api.reporting import FunctionReport
+from refute_lab.api.reporting import report as refute_report
+from refute_lab.bench.summary import read_result
+from refute_lab.figures import mcnemar, paired_interval
+from refute_lab.report.function_grids import by_tests
+from refute_lab.report.function_study import PageRun, dataset_studies
 
 from .function_runs import record, write_run
 

@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from refute.function.grade import metrics
-from refute.report.intervals import Estimate
-from refute.report.model_names import PAPER_MODELS, paper_model
-from refute.report.paper import (
+from refute_lab.bench.grade import metrics
+from refute_lab.papers.paper import (
     SWT_BENCH,
     UTGEN,
     PaperFigure,
@@ -20,7 +18,9 @@ from refute.report.paper import (
     paper_figures,
     version_text,
 )
-from refute.report.paper_join import Match, RunKey, matches
+from refute_lab.papers.paper_join import Match, RunKey, matches
+from refute_lab.report.intervals import Estimate
+from refute_lab.report.model_names import PAPER_MODELS, paper_model
 
 QWEN = "openai:Qwen/Qwen2.5-Coder-7B-Instruct"
 PAPERS_WAY = {"n": 3, "m": 3, "vote": True, "backtrack": True, "guard": False}

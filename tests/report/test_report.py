@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from refute import cli
-from refute.function.bench.summary import read_result
 from refute.presets import PRESETS
-from refute.report.function_study import run_labels
+from refute_lab.bench.summary import read_result
+from refute_lab.report.function_study import run_labels
 
 from .function_runs import record, write_run
 from .pages import HOSTILE, Page

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from refute import cli
-from refute.api.reporting import report as refute_report
-from refute.issue.analysis.groups import by_date, by_length
-from refute.issue.analysis.runs import read_graded
-from refute.issue.analysis.sampling import pass_at
 from refute.problems import IssueProblem
+from refute_lab.api.reporting import report as refute_report
+from refute_lab.swt.analysis.groups import by_date, by_length
+from refute_lab.swt.analysis.runs import read_graded
+from refute_lab.swt.analysis.sampling import pass_at
 
 from .pages import HOSTILE, Page
 

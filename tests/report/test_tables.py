@@ -10,12 +10,12 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from refute.figures import Figure, clustered, mean, wilson
 from refute.report.consoles import SafeConsole
-from refute.report.exports import as_csv, as_latex
-from refute.report.grid_text import print_grid
-from refute.report.grids import Grid, difference_cell, estimate_cell, p_cell, row_of
-from refute.report.intervals import Estimate, estimate, in_words, unknown
+from refute_lab.figures import Figure, clustered, mean, wilson
+from refute_lab.report.exports import as_csv, as_latex
+from refute_lab.report.grid_text import print_grid
+from refute_lab.report.grids import Grid, difference_cell, estimate_cell, p_cell, row_of
+from refute_lab.report.intervals import Estimate, estimate, in_words, unknown
 
 GRID = Grid(
     "figures",

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from refute.reward import Task
 from refute.sandbox.local import LocalSandbox
-from refute.testing.cheats import CHEATS, by_command, by_refute, try_cheats
+from refute_lab.cheats import CHEATS, by_command, by_refute, try_cheats
+from refute_lab.rewards import Task
 
 SLOW = {"sleeps", "loops, and catches everything", "time stands still", "a result too large"}
 """Each takes seconds; `refute cheats` has them all."""

@@ -1,12 +1,12 @@
-"""`refute.reward.grade_test`: what a generated test is worth."""
+"""`refute_lab.rewards.grade_test`: what a generated test is worth."""
 
 from __future__ import annotations
 
 import pytest
 
 from refute.errors import InputError
-from refute.reward import Test, grade_test
 from refute.sandbox.local import LocalSandbox
+from refute_lab.rewards import Test, grade_test
 
 REFERENCE = "def f(x):\n    return x * 2\n"
 FAULTY = ("def f(x):\n    return x * 2 if x < 10 else 0\n", "def f(x): return 0")

@@ -1,4 +1,4 @@
-"""`refute.reward`: tasks as data, verdicts, many at once."""
+"""`refute_lab.rewards`: tasks as data, verdicts, many at once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError, SandboxUnavailable
-from refute.reward import Grader, Task, Test, grade, grade_async, grade_test
-from refute.reward import grading as reward_grading
-from refute.reward.printed import same_output
 from refute.sandbox.local import LocalSandbox
+from refute_lab.rewards import Grader, Task, Test, grade, grade_async, grade_test
+from refute_lab.rewards import grading as reward_grading
+from refute_lab.rewards.printed import same_output
 
 DOUBLE = Task("double", (Test((3,), expected=6), Test(((1, 2),), expected=(1, 2, 1, 2))))
 RIGHT = "def double(x):\n    return 2 * x\n"

@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from refute.api.executing import executor_of
 from refute.errors import BudgetExceeded, InputError, ModelUnavailable, SandboxUnavailable
-from refute.runs.executors import Workers
-from refute.runs.records import ErrorRecord, PutOff, WithFiles
-from refute.runs.run import Ending, Run
+from refute_lab.api.executing import executor_of
+from refute_lab.runs.executors import Workers
+from refute_lab.runs.records import ErrorRecord, PutOff, WithFiles
+from refute_lab.runs.run import Ending, Run
 
 from .words import WORDS, Word
 

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from refute import cli
-from refute.function.bench import RECORDS
-from refute.function.oracle import expected_outputs
 from refute.problems import FunctionKey
-from refute.runs.journal import Journal, read_run
-from refute.runs.records import Count, Number, Schema, checked, read_record
 from refute.sandbox.local import LocalSandbox
+from refute_lab.bench import RECORDS
+from refute_lab.bench.oracle import expected_outputs
+from refute_lab.runs.journal import Journal, read_run
+from refute_lab.runs.records import Count, Number, Schema, checked, read_record
 
 from .words import WORDS, Word
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError
-from refute.runs.journal import Journal, new_run, read_header, read_run
-from refute.runs.records import ErrorRecord, Schema
+from refute_lab.runs.journal import Journal, new_run, read_header, read_run
+from refute_lab.runs.records import ErrorRecord, Schema
 
 from .words import WORDS, Word
 
@@ -89,8 +89,8 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
 
 def test_two_writers_are_refused(tmp_path: Path) -> None:
     code = f"""from pathlib import Path
-from refute.function.bench import RECORDS
-from refute.runs.journal import Journal
+from refute_lab.bench import RECORDS
+from refute_lab.runs.journal import Journal
 Journal(Path({str(tmp_path)!r}), {{}}, RECORDS)"""
     with Journal(tmp_path, {}, WORDS):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

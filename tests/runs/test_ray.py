@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from refute.errors import InputError, Unavailable
-from refute.runs.journal import read_run
-from refute.runs.records import ErrorRecord
+from refute_lab.runs.journal import read_run
+from refute_lab.runs.records import ErrorRecord
 
 from . import ray_work
 from .clusters import ROOT, at, node

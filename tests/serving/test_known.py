@@ -13,9 +13,9 @@ from refute.extras import missing
 if missing("serve"):
     pytest.skip("no extra [serve]", allow_module_level=True)
 
-from refute.reward import Task
-from refute.serving.known import Known
-from refute.serving.requests import Bounds, Malformed, read_one
+from refute_lab.rewards import Task
+from refute_lab.serving.known import Known
+from refute_lab.serving.requests import Bounds, Malformed, read_one
 
 BOUNDS = Bounds(20.0)
 ADD: dict[str, Any] = {"entry_point": "f", "tests": [{"args": [1], "expected": 2}]}

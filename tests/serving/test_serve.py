@@ -1,4 +1,4 @@
-"""`refute serve` as a process: the verdicts of `refute.reward`, in order, whatever happens."""
+"""`refute serve` as a process: the verdicts of `refute_lab.rewards`, in order, whatever happens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from refute import reward
 from refute.errors import InputError, SandboxUnavailable
 from refute.extras import missing
 from refute.schemas import schema
-from refute.testing.cheats import CHEATS
+from refute_lab.cheats import CHEATS
 
 from .servers import ADD, RIGHT, SLEEPS, TOKENS, Server, descendants, serving, wait_for
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from refute import cli
-from refute.api.training_data import TrainingData, training_data
-from refute.train import attempts, corrupt
+from refute_lab.api.training_data import TrainingData, training_data
+from refute_lab.train import attempts, corrupt
 
 from ..models.loopback import Loopback, Reply, chat
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from refute.datasets import load
 from refute.errors import InputError, ModelUnavailable
 from refute.function.llm.options import Options
 from refute.methods import Context
@@ -23,14 +22,15 @@ from refute.prompts import PAPER, prompts_from, render
 from refute.registry import METHODS
 from refute.sandbox import Program, Returned
 from refute.sandbox.pool import SandboxPool
-from refute.train import attempts, corrupt, rationales, rows
-from refute.train.attempts import AttackingInput
-from refute.train.contamination import Index
-from refute.train.corrupt import Fault
-from refute.train.data import build
-from refute.train.data_contract import BuiltData, DataSettings
-from refute.train.filters import Solution, admitted
-from refute.train.sources import Raw
+from refute_lab.datasets import load
+from refute_lab.train import attempts, corrupt, rationales, rows
+from refute_lab.train.attempts import AttackingInput
+from refute_lab.train.contamination import Index
+from refute_lab.train.corrupt import Fault
+from refute_lab.train.data import build
+from refute_lab.train.data_contract import BuiltData, DataSettings
+from refute_lab.train.filters import Solution, admitted
+from refute_lab.train.sources import Raw
 
 ABOVE = '''LIMIT = 10
 

@@ -11,12 +11,12 @@ from synthetic.corpus import SORTS, USUAL, answer, attacking_input, corpus
 from synthetic.family import ENTRY_POINT, SyntheticTask, part_of, random_input, tasks
 from synthetic.steps import KINDS
 
-from refute.function.grade import grade_tests
 from refute.function.llm.answers import read_output, read_test
 from refute.function.llm.code_extraction import read_program
 from refute.literals import read_literal, source_of
 from refute.problems import Call, Trust, UnitTest
 from refute.sandbox import Limits, Program, Returned, Sandbox
+from refute_lab.bench.grade import grade_tests
 
 
 def some(count: int, seed: int = 0) -> list[SyntheticTask]:

@@ -16,12 +16,12 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("trl")
 
-from refute.api.training import SelectResult, SftResult, select, sft
 from refute.cli import run as refute_cli
 from refute.errors import InputError
 from refute.models.contract import Message, Sampling
 from refute.models.hf import open_hf
-from refute.train.run_folder import read_log
+from refute_lab.api.training import SelectResult, SftResult, select, sft
+from refute_lab.train.run_folder import read_log
 
 FUNCTIONS = '''
 """Small functions with descriptions."""
@@ -57,7 +57,7 @@ KILLED = """
 import os, signal, sys
 import torch
 torch.set_num_threads(1)
-from refute.api.training import train
+from refute_lab.api.training import train
 
 def told(record):
     if record["step"] == 12:

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from refute.api.training import SftEstimate, SftResult, dpo, grpo
 from refute.cli import run as refute_cli
 from refute.errors import InputError
-from refute.train.rough import rough_estimate
-from refute.train.run_folder import LOG, SETTINGS, checkpoints, read_log
-from refute.train.settings import DpoSettings, GrpoSettings, resolve
+from refute_lab.api.training import SftEstimate, SftResult, dpo, grpo
+from refute_lab.train.rough import rough_estimate
+from refute_lab.train.run_folder import LOG, SETTINGS, checkpoints, read_log
+from refute_lab.train.settings import DpoSettings, GrpoSettings, resolve
 
 RIGHT = "def cap(number):\n    return min(number, 3)\n"
 
@@ -78,7 +78,7 @@ def test_dpo_prefers_the_chosen_answers(tiny_base: Path, tmp_path: Path) -> None
 
 
 def test_grpo_pays_for_tests_and_goes_on(tiny_base: Path, tmp_path: Path) -> None:
-    from refute.train.grpo import make_trainer, request
+    from refute_lab.train.grpo import make_trainer, request
 
     problems, run = write_problems(tmp_path / "problems.jsonl"), tmp_path / "run"
     how: dict[str, Any] = {"batch": 2, "generations": 2, "max_completion": 4, "jobs": 1}
@@ -91,7 +91,7 @@ def test_grpo_pays_for_tests_and_goes_on(tiny_base: Path, tmp_path: Path) -> Non
     assert (run / "checkpoint-1" / "adapter_model.safetensors").is_file()
 
     # What is paid arrives at the weights: one of two answers is, so the step has a gradient.
-    from refute.datasets import load
+    from refute_lab.datasets import load
 
     asked: list[str] = []
 

@@ -9,23 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from refute.datasets import load
 from refute.errors import InputError
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
 from refute.sandbox.pool import SandboxPool
-from refute.train import attempts
-from refute.train.card import card, figures
-from refute.train.contamination import Index
-from refute.train.corrupt import Fault
-from refute.train.data import build
-from refute.train.data_contract import BuiltData, DataSettings
-from refute.train.filters import Solution, admitted
-from refute.train.grpo import request
-from refute.train.preferences import JudgedAnswer, pairs
-from refute.train.sources import Raw
-from refute.train.tokens import Example, read_preferences
+from refute_lab.datasets import load
+from refute_lab.train import attempts
+from refute_lab.train.card import card, figures
+from refute_lab.train.contamination import Index
+from refute_lab.train.corrupt import Fault
+from refute_lab.train.data import build
+from refute_lab.train.data_contract import BuiltData, DataSettings
+from refute_lab.train.filters import Solution, admitted
+from refute_lab.train.grpo import request
+from refute_lab.train.preferences import JudgedAnswer, pairs
+from refute_lab.train.sources import Raw
+from refute_lab.train.tokens import Example, read_preferences
 
 CODE = "def top(a, b):\n    if a > b:\n        return a\n    return b\n"
 FAULT = CODE.replace("a > b", "a < b")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from refute.api.training import train
 from refute.errors import InputError
-from refute.train.data_contract import DataSettings
-from refute.train.rough import rough_estimate, rows_seen
-from refute.train.settings import SftSettings
-from refute.train.tokens import read_examples
+from refute_lab.api.training import train
+from refute_lab.train.data_contract import DataSettings
+from refute_lab.train.rough import rough_estimate, rows_seen
+from refute_lab.train.settings import SftSettings
+from refute_lab.train.tokens import read_examples
 
 
 def test_the_last_step_of_an_epoch_takes_what_is_left() -> None:

@@ -21,10 +21,10 @@ from refute.errors import InputError
 from refute.function.llm.generation import test_request as request_for
 from refute.models.contract import Sampling
 from refute.models.hf import open_hf
-from refute.train import select as selecting
-from refute.train.select import SELECTION, select
-from refute.train.settings import resolve
-from refute.train.sft import prepare, train
+from refute_lab.train import select as selecting
+from refute_lab.train.select import SELECTION, select
+from refute_lab.train.settings import resolve
+from refute_lab.train.sft import prepare, train
 
 SETTINGS = {"learning_rate": 1e-3, "batch": 2, "micro_batch": 2, "max_steps": 4, "save_steps": 2}
 
@@ -135,7 +135,7 @@ def test_the_most_tests_that_are_right_and_attack_win(
     """Not attack alone, not accuracy alone; of equals the earlier; never the base."""
     from types import SimpleNamespace
 
-    from refute.figures import Figure
+    from refute_lab.figures import Figure
 
     def scored(table: dict[str, tuple[float, float, float]]) -> str:
         def score(spec: str, directory: Path, problems: Path, **_: Any) -> Any:
@@ -173,7 +173,7 @@ def test_problems_that_are_tested_on_are_refused(
     run: Path, validation: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Also under another name, in another file."""
-    monkeypatch.setattr("refute.train.contamination.available", lambda: [str(validation)])
+    monkeypatch.setattr("refute_lab.train.contamination.available", lambda: [str(validation)])
     row = json.loads(validation.read_text().splitlines()[1])
     copied = tmp_path / "copied.jsonl"
     copied.write_text(json.dumps({**row, "id": "mine"}) + "\n")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from refute.report.formats.contract import Report
-    from refute.report.grids import Grid
+    from refute_lab.report.grids import Grid
 
 _WIDTH = 100
 """Characters of a line about a result."""
@@ -79,7 +79,7 @@ class Tabled(Shown):
 
     def print(self, console: Console) -> None:
         """What the command prints on stdout."""
-        from refute.report.grid_text import print_grid
+        from refute_lab.report.grid_text import print_grid
 
         for grid in self.tables():
             if grid.shown:
@@ -98,13 +98,13 @@ class Tabled(Shown):
 
     def csv(self, *names: str) -> str:
         """The tables of these names (all) as CSV. Raises `InputError`."""
-        from refute.report.exports import as_csv
+        from refute_lab.report.exports import as_csv
 
         return as_csv(self.chosen(names))
 
     def latex(self, *names: str) -> str:
         """The tables of these names (all) as LaTeX `tabular`s. Raises `InputError`."""
-        from refute.report.exports import as_latex
+        from refute_lab.report.exports import as_latex
 
         return as_latex(self.chosen(names))
 

@@ -19,9 +19,9 @@ from refute.files import read_file
 from refute.function.contract import State
 from refute.function.source import read_source, unified_diff
 from refute.function.verbs import Fix
-from refute.issue.checkout import Checkout, in_checkout
 from refute.recording.spectra import Failing, Suspect, read_failing
 from refute.syntax import first_line, functions_in, readable_module
+from refute.workspace.checkout import Checkout, in_checkout
 from refute.workspace.contract import TestSelection, Workspace
 from refute.workspace.snapshot import checkout_root
 

@@ -18,9 +18,9 @@ from refute.diffing.differences import Difference
 from refute.diffing.revisions import open_patched
 from refute.diffing.service import Diffed, compare
 from refute.errors import InputError, RefuteError
-from refute.issue.patches import split_fix
 from refute.sandbox.deadline import end_after
 from refute.storage import ScratchFolder
+from refute.workspace.patches import split_fix
 
 if TYPE_CHECKING:
     from refute.api.issues import VetResult
@@ -127,11 +127,11 @@ def rank_fixes(
     """
     from refute.api.diffing import recorded_calls
     from refute.api.issues import read_fix, vet
-    from refute.issue.checkout import Checkout, in_checkout
     from refute.issue.issue_text import read_issue
     from refute.issue.observed_calls import observed_differences
     from refute.issue.recorded_calls import record_calls
     from refute.methods import Bounds
+    from refute.workspace.checkout import Checkout, in_checkout
 
     if not 2 <= len(fixes) <= MOST_FIXES:
         raise InputError(f"{len(fixes)} fixes: give 2 to {MOST_FIXES}")

@@ -17,13 +17,13 @@ from refute.api.fixes import changes_of
 from refute.diffing.differences import Difference
 from refute.diffing.service import Diffed
 from refute.errors import InputError
-from refute.issue.checkout import Checkout, in_checkout
 from refute.issue.choosing import check_task, chosen_reproducer
 from refute.issue.contract import FixClaim, FixState, Reproduction
 from refute.issue.drafting.submission import only_tests
 from refute.issue.issue_text import read_issue
 from refute.methods import Bounds, Context, Given, Spawn
 from refute.models.asking import Asked, askers, open_sessions
+from refute.workspace.checkout import Checkout, in_checkout
 from refute.workspace.snapshot import apply_to_checkout
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class FixResult(Reported):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document, of the schema `fix/1`."""
-        from refute.report.repairs import fix_document
+        from refute_lab.report.repairs import fix_document
 
         return {"schema": "fix/1", **fix_document(self)}
 
@@ -87,7 +87,7 @@ class FixResult(Reported):
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
-        from refute.report.repairs import print_fix
+        from refute_lab.report.repairs import print_fix
 
         print_fix(self, console)
 

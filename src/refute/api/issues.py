@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from refute.api.calling import Reported, apart, path_of
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.files import read_file
-from refute.issue.checkout import Checkout, in_checkout
 from refute.issue.choosing import chosen_reproducer
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import WHOLE, Original, TrialRun
@@ -27,6 +26,7 @@ from refute.methods import Bounds, Context, MethodSpec, Spawn
 from refute.models.asking import Asked, askers, open_sessions
 from refute.problems import IssueProblem
 from refute.prompts import prompts_from
+from refute.workspace.checkout import Checkout, in_checkout
 from refute.workspace.contract import TestResult
 from refute.workspace.snapshot import apply_to_checkout
 

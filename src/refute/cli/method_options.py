@@ -96,7 +96,7 @@ class MethodCommand(click.Command):
         name = told(args, "--method") or ctx.lookup_default("method")
         model = told(args, "--model") or ctx.lookup_default("model")
         if name is None and (run := told(args, "--run")) is not None:
-            from refute.runs.journal import read_header
+            from refute_lab.runs.journal import read_header
 
             name = (read_header(Path(run)) or {}).get("method")
         if name is None:

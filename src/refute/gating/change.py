@@ -17,11 +17,11 @@ from refute.diffing.revisions import messages_between
 from refute.diffing.trees import Entry, changed_submodules, contents, list_tree
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.function.source import LARGEST_SOURCE, decoded
-from refute.issue.patches import file_patches, is_runner_file, is_test_file, touched_files
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import open_local, prepare
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.infer import infer_recipe
+from refute.workspace.patches import file_patches, is_runner_file, is_test_file, touched_files
 from refute.workspace.recipe import Recipe, Runner
 from refute.workspace.repositories import Clone
 from refute.workspace.snapshot import checkout_root, clone_at, snapshot

@@ -16,12 +16,12 @@ from refute.gating.change import Change
 from refute.gating.running import Standing, changed_test_files, run_on, selection_of, standings
 from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.drafting.original import Original
-from refute.issue.grading.control import turned_green
-from refute.issue.grading.states import holds_tests
-from refute.issue.grading.statuses import NO_TESTS, TestStatus, newly_failing, statuses
-from refute.issue.patches import is_test_file, touched_files
 from refute.methods import Bounds
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
+from refute.workspace.control import turned_green
+from refute.workspace.patches import is_test_file, touched_files
+from refute.workspace.states import holds_tests
+from refute.workspace.statuses import NO_TESTS, TestStatus, newly_failing, statuses
 
 __all__ = ["Evidence", "gathered"]
 

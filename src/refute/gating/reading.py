@@ -16,8 +16,8 @@ from refute.gating.knockout import Branch, literals_of, named_branches
 from refute.gating.tricks import knows_that_it_is_tested, loaded_plugins, patched, runner_changes
 from refute.gating.weakened import added_skips, weakenings
 from refute.gating.words import Words, called_names, told_words
-from refute.issue.patches import added_lines, is_runner_file, is_test_file, touched_files
 from refute.syntax import Function, readable_module
+from refute.workspace.patches import added_lines, is_runner_file, is_test_file, touched_files
 
 __all__ = ["Reading"]
 

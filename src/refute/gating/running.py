@@ -11,10 +11,10 @@ from typing import Literal
 
 from refute.errors import PatchRejected
 from refute.gating.change import Change
-from refute.issue.grading.states import files_with_tests, test_files
-from refute.issue.grading.statuses import NO_TESTS, Statuses, TestStatus, statuses
 from refute.workspace.applying import applied
 from refute.workspace.contract import Failure, TestReport, TestSelection, Workspace
+from refute.workspace.states import files_with_tests, test_files
+from refute.workspace.statuses import NO_TESTS, Statuses, TestStatus, statuses
 
 __all__ = ["Standing", "Turn", "changed_test_files", "run_on", "selection_of", "standings"]
 

@@ -13,9 +13,9 @@ from refute.gating.findings import Finding
 from refute.gating.reading import Reading
 from refute.gating.running import Standing
 from refute.gating.trials import passing_on_anything, resting_on, resting_on_runner
-from refute.issue.grading.statuses import Statuses, statuses
 from refute.syntax import Function
 from refute.workspace.contract import Failure, TestResult, Workspace
+from refute.workspace.statuses import Statuses, statuses
 
 __all__ = ["found_by_running", "own_turned"]
 

@@ -10,10 +10,10 @@ from refute.function.source import decoded, encoded
 from refute.gating.change import Change
 from refute.gating.knockout import ANSWERS, Branch, silenced, without_branch
 from refute.gating.running import Standing
-from refute.issue.grading.statuses import statuses
-from refute.issue.patches import is_test_file, touched_files
 from refute.workspace.applying import applied
 from refute.workspace.contract import TestReport, TestSelection, Workspace
+from refute.workspace.patches import is_test_file, touched_files
+from refute.workspace.statuses import statuses
 
 __all__ = ["passing_on_anything", "resting_on", "resting_on_runner"]
 

@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from refute.issue.patches import added_lines, split_lines
 from refute.syntax import Function, readable_module
 from refute.workspace.infer import toml_of
+from refute.workspace.patches import added_lines, split_lines
 
 __all__ = ["Trick", "knows_that_it_is_tested", "loaded_plugins", "patched", "runner_changes"]
 

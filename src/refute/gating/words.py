@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from refute.diffing.sources import is_changelog
 from refute.gating.checks import functions_of
-from refute.issue.patches import added_lines, touched_files
 from refute.syntax import readable_module, try_parse_statements
+from refute.workspace.patches import added_lines, touched_files
 
 __all__ = ["Words", "called_names", "told_words"]
 

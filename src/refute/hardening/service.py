@@ -18,9 +18,9 @@ from refute.hardening.mutants import Mutant, mutants_of, sampled
 from refute.hardening.offering import Offer, as_offer, chosen, confirmed
 from refute.hardening.subject import Subject, freshen, open_subject
 from refute.hardening.testing import Fate, Trial, run_on_mutants
-from refute.issue.checkout import Checkout, in_checkout
 from refute.recording.reading import read_recorded
 from refute.remarks import remark
+from refute.workspace.checkout import Checkout, in_checkout
 from refute.workspace.contract import Workspace
 
 MOST_MUTANTS = 200

@@ -20,12 +20,12 @@ from refute import recording
 from refute.errors import PatchRejected
 from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.drafting.original import FAILING, Original
-from refute.issue.grading.states import files_with_tests, holds_tests, test_files
-from refute.issue.patches import is_test_file, split_fix, touched_files
 from refute.methods import Bounds
 from refute.syntax import try_parse
 from refute.workspace.applying import applied
 from refute.workspace.contract import TestReport, TestSelection, Workspace
+from refute.workspace.patches import is_test_file, split_fix, touched_files
+from refute.workspace.states import files_with_tests, holds_tests, test_files
 
 if TYPE_CHECKING:
     from refute.diffing.changes import ChangedFunction, Place

@@ -14,12 +14,12 @@ from refute import recording
 from refute.errors import InputError, PatchRejected
 from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.drafting.original import Original
-from refute.issue.grading.states import files_with_tests, test_files
-from refute.issue.patches import touched_files
 from refute.methods import Bounds
 from refute.recording.reading import read_recording
 from refute.workspace.applying import applied
 from refute.workspace.contract import Workspace
+from refute.workspace.patches import touched_files
+from refute.workspace.states import files_with_tests, test_files
 
 MOST_FILES = 3
 """Test files that are run for their calls."""

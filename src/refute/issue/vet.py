@@ -3,7 +3,7 @@
 Reproducing tests are run on the original and on the fixed code; the existing tests near the change
 are run on both as well. What a fix does to test files and to the runner's is left out: a fix that
 turns a test green by changing the test has fixed nothing. For the same reason nothing is "fixed"
-where failures planted in the reproducing tests are not seen (`refute.issue.grading.control`).
+where failures planted in the reproducing tests are not seen (`refute.workspace.control`).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Literal
 from refute.errors import PatchRejected
 from refute.issue.context.neighbours import MOST, neighbouring_tests
 from refute.issue.drafting.original import Original, TrialRun
-from refute.issue.grading.control import turned_green
-from refute.issue.grading.states import files_with_tests, test_files
-from refute.issue.grading.statuses import newly_failing, statuses
-from refute.issue.patches import knows_of_tests, split_fix, touched_files
 from refute.methods import Bounds
 from refute.workspace.applying import applied, rejection
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
+from refute.workspace.control import turned_green
+from refute.workspace.patches import knows_of_tests, split_fix, touched_files
+from refute.workspace.states import files_with_tests, test_files
+from refute.workspace.statuses import newly_failing, statuses
 
 __all__ = ["MOST", "Vetted", "vet_fix"]
 

@@ -37,7 +37,7 @@ from refute.models.serialization import (
 from refute.models.session import Session
 from refute.prompts import Templates, prompts_from, templates_of
 from refute.remarks import remark
-from refute.runs.records import Count, Number, StoredTally, checked
+from refute_lab.runs.records import Count, Number, StoredTally, checked
 
 _HERE: ContextVar[ModelClerk | None] = ContextVar("clerk", default=None)
 _BATCH = "batch:"

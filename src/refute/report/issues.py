@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
-from refute.issue.bench import IssueBenchSettings, PredictionRecord
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import TrialRun, shortened
 from refute.issue.vet import Vetted
-from refute.runs.records import ErrorRecord
 from refute.workspace.contract import TestResult
+from refute_lab.bench.issues import IssueBenchSettings, PredictionRecord
+from refute_lab.runs.records import ErrorRecord
 
 _TRACE = 1500
 """Characters of a traceback that are shown."""

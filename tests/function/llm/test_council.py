@@ -10,7 +10,6 @@ from dataclasses import fields
 import pytest
 
 from refute.errors import InputError
-from refute.function.bench.records import work_of
 from refute.function.contract import MethodResult, State
 from refute.function.llm.options import Options, SamplingOptions
 from refute.function.methods.council import CouncilOptions
@@ -20,6 +19,7 @@ from refute.methods import Context
 from refute.models.contract import Message
 from refute.problems import Call, FunctionProblem
 from refute.registry import METHODS
+from refute_lab.bench.records import work_of
 
 from .scripted import DirectAsker, TrustingBox, asker, trace_of
 

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from refute.errors import InputError
-from refute.function.bench.log import stored_log
 from refute.function.contract import MethodResult
 from refute.function.llm.execution import certain_tests, try_code
 from refute.function.llm.options import Options
@@ -23,9 +22,10 @@ from refute.methods import Context
 from refute.models.contract import Message
 from refute.problems import Call, FunctionProblem, UnitTest
 from refute.registry import METHODS
-from refute.runs.records import as_data
 from refute.sandbox import NotRun, Outcome, Raised, Returned, values
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
+from refute_lab.bench.log import stored_log
+from refute_lab.runs.records import as_data
 
 from .scripted import DirectAsker, MadeUp, TrustingBox, asker, source, table_of, trace_of
 

@@ -11,7 +11,6 @@ import pytest
 from jinja2 import TemplateNotFound, UndefinedError
 
 from refute.errors import AnswersPending, BudgetExceeded, ContextTooLong, InputError
-from refute.function.bench.log import StoredLog, stored_log
 from refute.function.contract import MethodResult
 from refute.function.llm.execution import certain_tests
 from refute.function.llm.options import Options
@@ -23,7 +22,8 @@ from refute.models.scripted import ScriptedModel
 from refute.problems import Call, FunctionProblem, Trust, UnitTest
 from refute.prompts import render
 from refute.registry import METHODS
-from refute.runs.records import as_data, checked
+from refute_lab.bench.log import StoredLog, stored_log
+from refute_lab.runs.records import as_data, checked
 
 from .scripted import DirectAsker, MadeUp, TrustingBox, asker, trace_of
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from refute.datasets import Item, load
 from refute.function.llm.options import Options
 from refute.problems import FunctionKey, FunctionProblem
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.pool import SandboxPool
+from refute_lab.datasets import Item, load
 
 SCRIPT = Path(__file__).parents[3] / "benchmarks" / "oracle.py"
 

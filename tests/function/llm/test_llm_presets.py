@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from refute.datasets.item import Item, evaluated
 from refute.errors import InputError, NotContinued
 from refute.function.contract import MethodResult
 from refute.function.llm.debugging import conversation
@@ -23,6 +22,7 @@ from refute.problems import FunctionKey, FunctionProblem
 from refute.prompts import digest_of, prompts_from, render
 from refute.registry import METHODS
 from refute.selection import options_of
+from refute_lab.datasets.item import Item, evaluated
 
 from .scripted import TrustingBox, asker, trace_of
 

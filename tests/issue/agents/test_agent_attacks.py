@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from refute.issue.methods.swe_agent import swe_agent
 from refute.methods import Bounds
+from refute_lab.baselines.methods.swe_agent import swe_agent
 
 from ..projects import Project
 from .talking import command, reproduce, scripted

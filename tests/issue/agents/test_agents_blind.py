@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from refute.issue.methods.swe_agent import swe_agent
 from refute.methods import Bounds
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.problems import IssueKey, IssueProblem
 from refute.workspace.recipe import Recipe
+from refute_lab.baselines.methods.swe_agent import swe_agent
 
 from ...diffing.repositories import git
 from ..projects import CLAMP, ISSUE, ISSUE_METHODS, NO_PLUGINS, TESTS, Project, with_options

@@ -8,9 +8,9 @@ import pytest
 
 from refute.errors import ContextTooLong, ModelUnavailable
 from refute.issue.drafting.original import Original
-from refute.issue.methods.autocoderover import SearchCall, autocoderover, read_calls
 from refute.methods import Bounds, Context
 from refute.prompts import render
+from refute_lab.baselines.methods.autocoderover import SearchCall, autocoderover, read_calls
 
 from ..projects import Project
 from .talking import conversation, reproduce, same_as_golden, scripted

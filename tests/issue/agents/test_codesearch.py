@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from refute.issue.context.codesearch import LONGEST, SEARCHES, CodeSearch
+from refute_lab.baselines.codesearch import LONGEST, SEARCHES, CodeSearch
 
 FORMS = '''"""Forms."""
 

@@ -14,14 +14,14 @@ import pytest
 from refute.errors import InputError
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import Original
-from refute.issue.methods.external import (
+from refute.methods import Bounds, Context
+from refute_lab.baselines.methods.external import (
     UNCONTAINED,
     ExternalOptions,
     chosen_agent,
     external,
     presets,
 )
-from refute.methods import Bounds, Context
 
 from ..projects import Project
 from .talking import same_as_golden

@@ -7,11 +7,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from refute.issue.aci import Action, Actions, Misused, documentation, native_tools, read_text
-from refute.issue.aci.actions import LONGEST_COMMAND, OUTPUT, replaced, runs_tests, shown
-from refute.issue.aci.checks import broken_syntax, undefined_names
 from refute.issue.drafting.steady import steady
 from refute.workspace.contract import Workspace
+from refute_lab.baselines.aci import (
+    Action,
+    Actions,
+    Misused,
+    documentation,
+    native_tools,
+    read_text,
+)
+from refute_lab.baselines.aci.actions import LONGEST_COMMAND, OUTPUT, replaced, runs_tests, shown
+from refute_lab.baselines.aci.checks import broken_syntax, undefined_names
 
 from ..projects import Project
 

@@ -7,12 +7,12 @@ import json
 import pytest
 
 from refute.errors import ContextTooLong, InputError, ModelUnavailable
-from refute.issue.aci.conversation import collapsed
 from refute.issue.drafting.original import Original
-from refute.issue.methods.swe_agent import command_of_tests, swe_agent, swe_agent_plus
 from refute.methods import Bounds, Context
 from refute.models.contract import Completion, Message
 from refute.workspace.recipe import Recipe
+from refute_lab.baselines.aci.conversation import collapsed
+from refute_lab.baselines.methods.swe_agent import command_of_tests, swe_agent, swe_agent_plus
 
 from ..projects import Project
 from .talking import called, command, conversation, reproduce, same_as_golden, scripted

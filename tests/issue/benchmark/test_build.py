@@ -11,13 +11,22 @@ from typing import Any
 
 import pytest
 
-from refute.api.benchmarks import build_swt, own_releases
 from refute.cli import run as refute
-from refute.datasets.swe import load_issues
 from refute.errors import DatasetError, WorkspaceUnavailable
-from refute.issue.benchmark.build import BuildSettings, BuiltBenchmark, Place, build
-from refute.issue.benchmark.pull_records import RECORDS, measured
-from refute.issue.benchmark.pull_requests import (
+from refute.problems import IssueProblem
+from refute.storage import cache_folder
+from refute.workspace.contract import Failure, TestReport, TestResult, Workspace
+from refute.workspace.factory import open_workspace, prepare
+from refute.workspace.infer import infer_recipe
+from refute.workspace.patches import touched_files
+from refute.workspace.repositories import find_clone
+from refute.workspace.states import PatchedState, StateStore, test_files
+from refute_lab.api.benchmarks import build_swt, own_releases
+from refute_lab.datasets.swe import load_issues
+from refute_lab.runs.journal import Journal
+from refute_lab.swt.building.build import BuildSettings, BuiltBenchmark, Place, build
+from refute_lab.swt.building.pull_records import RECORDS, measured
+from refute_lab.swt.building.pull_requests import (
     Commit,
     Issue,
     Pull,
@@ -27,18 +36,9 @@ from refute.issue.benchmark.pull_requests import (
     read_pulls,
     resolved_issues,
 )
-from refute.issue.benchmark.statistics import codebase, statistics
-from refute.issue.grading.coverage import counted_lines
-from refute.issue.grading.states import PatchedState, StateStore, test_files
-from refute.issue.patches import touched_files
-from refute.problems import IssueProblem
-from refute.runs.journal import Journal
-from refute.storage import cache_folder
-from refute.workspace.contract import Failure, TestReport, TestResult, Workspace
-from refute.workspace.factory import open_workspace, prepare
-from refute.workspace.infer import infer_recipe
-from refute.workspace.recipes import recipe_of_row
-from refute.workspace.repositories import find_clone
+from refute_lab.swt.building.statistics import codebase, statistics
+from refute_lab.swt.grading.coverage import counted_lines
+from refute_lab.swt.recipes import recipe_of_row
 
 from ...diffing.repositories import commit, git
 
@@ -328,7 +328,7 @@ def test_a_runner_that_cannot_start_drops_nothing(
     repository: Path, tmp_path: Path, built: Path, monkeypatch: pytest.MonkeyPatch,
     reports: tuple[TestReport, ...], dropped: str, unavailable: str,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("refute.issue.benchmark.build.run_lane", lambda *a, **k: list(reports))
+    monkeypatch.setattr("refute_lab.swt.building.build.run_lane", lambda *a, **k: list(reports))
     machine = Machine(repository)
     result = machine.build(tmp_path / "run")
     assert list(result.dropped) == ([dropped] if dropped else [])
@@ -347,7 +347,7 @@ def test_a_test_that_does_not_turn_in_every_run_is_not_kept(
         after = made_up("finished", "passed", "passed")
         return [made_up("finished", "failed", next(flaky)), *(after,) * (len(states) - 1)]
 
-    monkeypatch.setattr("refute.issue.benchmark.build.run_lane", lane)
+    monkeypatch.setattr("refute_lab.swt.building.build.run_lane", lane)
     machine = Machine(repository)
     result = machine.build(tmp_path / "run", runs=2)
     assert result.rows[0]["FAIL_TO_PASS"] == ["t.py::0"]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from refute.issue.edits import FORMS, Applied, read_edits
-from refute.issue.patches import file_patches
+from refute.workspace.patches import file_patches
 
 Judge = Callable[..., tuple[dict[str, str], Applied]]
 

@@ -13,24 +13,24 @@ import pytest
 from rich.console import Console
 
 from refute import cli
-from refute.api.benching import IssueBenchResult
 from refute.api.fixing import FixResult, confirmed_in
-from refute.api.repairs import FixGradeResult
-from refute.issue.bench import IssueBenchSettings, _record
 from refute.issue.contract import DraftedFix, FixClaim, Reproduction
 from refute.issue.drafting.bounded_asker import Bounded
 from refute.issue.fixing.choosing import Kind, Review
 from refute.issue.fixing.proving import _claimed, proven_fix
-from refute.issue.grading.repair import FixGrade, FixStatus
-from refute.issue.grading.repair_tasks import FixRecord
 from refute.issue.vet import Vetted
 from refute.methods import Bounds
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
 from refute.problems import IssuePrediction
-from refute.runs.records import ErrorRecord
 from refute.workspace.contract import TestResult
+from refute_lab.api.benching import IssueBenchResult
+from refute_lab.api.repairs import FixGradeResult
+from refute_lab.bench.issues import IssueBenchSettings, _record
+from refute_lab.runs.records import ErrorRecord
+from refute_lab.swt.grading.repair import FixGrade, FixStatus
+from refute_lab.swt.grading.repair_tasks import FixRecord
 
 from ..projects import FIX, GOLDEN_TESTS, Project
 

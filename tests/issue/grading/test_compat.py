@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from refute.issue.grading.grade import Evidence, IssueGrade, grade_evidence
-from refute.issue.grading.reference_reports import (
+from refute.problems import IssueKey
+from refute.workspace.contract import TestReport, TestResult
+from refute.workspace.statuses import NO_TESTS
+from refute_lab.swt.grading.grade import Evidence, IssueGrade, grade_evidence
+from refute_lab.swt.grading.reference_reports import (
     Compat,
     reference_report,
     status_map,
     summary,
     write_reports,
 )
-from refute.issue.grading.statuses import NO_TESTS
-from refute.issue.grading.verdict import Verdict
-from refute.problems import IssueKey
-from refute.workspace.contract import TestReport, TestResult
+from refute_lab.swt.grading.verdict import Verdict
 
 PATCH = """\
 diff --git a/lib/m.py b/lib/m.py

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from refute.issue.grading.coverage import change_coverage, counted_lines, executable_lines
-from refute.issue.grading.grade import Evidence, IssueGrade, covered_by
-from refute.issue.grading.grade_records import GradeRecord
-from refute.issue.grading.grade_summary import summarize
-from refute.issue.grading.statuses import NO_TESTS
-from refute.issue.grading.tasks import with_golden_lines
-from refute.issue.grading.verdict import Verdict
 from refute.problems import IssueKey
 from refute.workspace.contract import TestReport
+from refute.workspace.statuses import NO_TESTS
+from refute_lab.swt.grading.coverage import change_coverage, counted_lines, executable_lines
+from refute_lab.swt.grading.grade import Evidence, IssueGrade, covered_by
+from refute_lab.swt.grading.grade_records import GradeRecord
+from refute_lab.swt.grading.grade_summary import summarize
+from refute_lab.swt.grading.tasks import with_golden_lines
+from refute_lab.swt.grading.verdict import Verdict
 
 PATCH = """\
 diff --git a/lib/m.py b/lib/m.py

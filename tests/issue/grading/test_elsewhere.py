@@ -12,19 +12,19 @@ from typing import Any
 import pytest
 
 import refute
-from refute.api.executing import executor_of
-from refute.api.preparing import prepare
-from refute.datasets.swe import IssueItem
-from refute.issue.grading.filtering import RECORDS as FILTER_RECORDS
-from refute.issue.grading.filtering import FilterSettings, FilterTask, judge_fixes
-from refute.issue.grading.grade import Terms
-from refute.issue.grading.grade_records import RECORDS, read_evidence
-from refute.issue.grading.growing import GradingTask
-from refute.issue.grading.repair_tasks import FIX_RECORDS, RepairSettings, grade_fixes
-from refute.issue.grading.tasks import GradingSettings, grade_tasks
-from refute.issue.predictions import Prediction
-from refute.runs.executors import Executor, Workers
-from refute.runs.run import Run
+from refute_lab.api.executing import executor_of
+from refute_lab.api.preparing import prepare
+from refute_lab.datasets.swe import IssueItem
+from refute_lab.runs.executors import Executor, Workers
+from refute_lab.runs.run import Run
+from refute_lab.swt.grading.filtering import RECORDS as FILTER_RECORDS
+from refute_lab.swt.grading.filtering import FilterSettings, FilterTask, judge_fixes
+from refute_lab.swt.grading.grade import Terms
+from refute_lab.swt.grading.grade_records import RECORDS, read_evidence
+from refute_lab.swt.grading.growing import GradingTask
+from refute_lab.swt.grading.repair_tasks import FIX_RECORDS, RepairSettings, grade_fixes
+from refute_lab.swt.grading.tasks import GradingSettings, grade_tasks
+from refute_lab.swt.predictions import Prediction
 
 from ..projects import NO_PLUGINS, Project
 from ..shop import CART, KEY, PATCH, TEST_PATCH, Shop, diff, new_file

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from refute import cli
-from refute.datasets.swe import IssueItem
 from refute.errors import WorkspaceUnavailable
-from refute.issue.analysis.filters import filter_result
-from refute.issue.grading.filtering import FilterTask, Judgement, judge_fix
-from refute.issue.grading.states import StateStore
+from refute.workspace.states import StateStore
+from refute_lab.datasets.swe import IssueItem
+from refute_lab.swt.analysis.filters import filter_result
+from refute_lab.swt.grading.filtering import FilterTask, Judgement, judge_fix
 
 from ..shop import CART, FIXED, KEY, PATCH, TEST_PATCH, TESTS, Shop, diff, new_file
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from refute.errors import WorkspaceUnavailable
-from refute.issue.grading.reference_reports import reference_report
-from refute.issue.grading.states import StateStore
-from refute.issue.grading.tasks import golden_reports, with_golden_lines
 from refute.problems import IssueKey
 from refute.workspace.contract import Workspace
+from refute.workspace.states import StateStore
+from refute_lab.swt.grading.reference_reports import reference_report
+from refute_lab.swt.grading.tasks import golden_reports, with_golden_lines
 
 from ..shop import (
     CART,

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from refute.issue.grading.grade_records import read_evidence
-from refute.runs.journal import read_header
+from refute_lab.runs.journal import read_header
+from refute_lab.swt.grading.grade_records import read_evidence
 
 from ..shop import PATCH, TEST_PATCH, TESTS, Shop, diff, new_file
 
@@ -235,8 +235,8 @@ def test_the_best_of_several_samples(bench: Bench) -> None:
     ]
     code = (
         "import json, sys; from pathlib import Path\n"
-        "from refute.api.grading import grade_samples\n"
-        "from refute.datasets.swe import load_issues\n"
+        "from refute_lab.api.grading import grade_samples\n"
+        "from refute_lab.datasets.swe import load_issues\n"
         "if __name__ == '__main__':\n"
         "    rows, folder, *files = map(Path, sys.argv[1:])\n"
         "    items = load_issues(rows, limit=2)\n"

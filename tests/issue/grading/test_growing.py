@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from refute.api.grading import GradeResult, grade_predictions, tasks_of
-from refute.api.repairs import FixGradeResult, grade_repairs
-from refute.datasets.swe import IssueItem
 from refute.errors import InputError, WorkspaceUnavailable
-from refute.issue.grading.grade import Evidence, grade_evidence
-from refute.issue.grading.runnable import unrunnable
-from refute.issue.grading.statuses import NO_TESTS
 from refute.problems import IssueKey, IssueProblem
 from refute.workspace.contract import Failure, TestReport, TestResult
+from refute.workspace.statuses import NO_TESTS
+from refute_lab.api.grading import GradeResult, grade_predictions, tasks_of
+from refute_lab.api.repairs import FixGradeResult, grade_repairs
+from refute_lab.datasets.swe import IssueItem
+from refute_lab.swt.grading.grade import Evidence, grade_evidence
+from refute_lab.swt.grading.runnable import unrunnable
 
 Done = Callable[..., None]
 
@@ -53,7 +53,7 @@ def item(number: int, text: str = "") -> IssueItem:
 @pytest.mark.parametrize("task", ["tests", "repair"])
 def test_a_dataset_that_grew(task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks = "tasks" if task == "tests" else "repair_tasks"
-    monkeypatch.setattr(f"refute.issue.grading.{tasks}.Processes", Here)
+    monkeypatch.setattr(f"refute_lab.swt.grading.{tasks}.Processes", Here)
     monkeypatch.setattr(Here, "done", [])
     empty = tmp_path / "empty.jsonl"
     empty.write_text("")

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from refute.cli import cli
 from refute.errors import InputError
-from refute.issue.grading.log_formats import read_statuses
-from refute.issue.grading.reference_logs import directives, grade_logs, read_counts, read_log
 from refute.problems import IssueKey
+from refute_lab.swt.grading.log_formats import read_statuses
+from refute_lab.swt.grading.reference_logs import directives, grade_logs, read_counts, read_log
 
 PYTEST = """\
 === short test summary info ===

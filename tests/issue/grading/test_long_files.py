@@ -9,8 +9,8 @@ import pytest
 
 from refute.issue.drafting.original import Original
 from refute.issue.edits.tree import Tree
-from refute.issue.grading.changed_tests import touched_tests
 from refute.methods import Bounds
+from refute.workspace.changed_tests import touched_tests
 from refute.workspace.factory import prepare
 
 from ..projects import GOLDEN_TESTS, Project, make_project

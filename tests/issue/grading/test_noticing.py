@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from refute.issue.grading.states import PatchedState, StateStore, run_lane
 from refute.workspace.contract import TestReport
+from refute.workspace.states import PatchedState, StateStore, run_lane
 
 from ..shop import KEY, PATCH, Shop, diff, new_file
 

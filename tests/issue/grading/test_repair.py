@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from refute.api.reporting import read_resolved
-from refute.datasets.swe import IssueItem
 from refute.errors import InputError
-from refute.issue.grading.growing import GradingTask
-from refute.issue.grading.repair import FixGrade, grade_fix
-from refute.issue.grading.repair_tasks import FixRecord, summarize_fixes, write_results
-from refute.issue.grading.states import StateStore
-from refute.issue.predictions import Prediction, read_predictions
-from refute.runs.records import ErrorRecord
+from refute.workspace.states import StateStore
+from refute_lab.api.reporting import read_resolved
+from refute_lab.datasets.swe import IssueItem
+from refute_lab.runs.records import ErrorRecord
+from refute_lab.swt.grading.growing import GradingTask
+from refute_lab.swt.grading.repair import FixGrade, grade_fix
+from refute_lab.swt.grading.repair_tasks import FixRecord, summarize_fixes, write_results
+from refute_lab.swt.predictions import Prediction, read_predictions
 
 from ..shop import CART, KEY, PATCH, TESTS, Shop, diff
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from refute.issue.grading.statuses import NO_TESTS, statuses
-from refute.issue.grading.verdict import Verdict, combined, judge
 from refute.workspace.contract import TestReport, TestResult
+from refute.workspace.statuses import NO_TESTS, statuses
+from refute_lab.swt.grading.verdict import Verdict, combined, judge
 
 FILE = "tests/test_x.py"
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from refute import Candidate, Context, FunctionKey, FunctionProblem, MethodResult, method
-from refute.datasets import Item
-from refute.datasets.item import LoaderOptions
-from refute.datasets.spec import DatasetSpec, Keep
+from refute_lab.datasets import Item
+from refute_lab.datasets.item import LoaderOptions
+from refute_lab.datasets.spec import DatasetSpec, Keep
 from refute.models.contract import Message, Sampling
 from refute.models.specs import Provider
 from refute.models.scripted import ScriptedModel

@@ -2,7 +2,7 @@
 
 - *random*: from the description alone;
 - *prompted*: from the description and the code under test, which the model is asked to break;
-- *utgen*: the same prompt, put to a model that was trained for it (`refute.train`).
+- *utgen*: the same prompt, put to a model that was trained for it (`refute_lab.train`).
 """
 
 from __future__ import annotations

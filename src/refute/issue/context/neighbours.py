@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from refute.issue.context.ranking import ranked
-from refute.issue.grading.states import holds_tests
-from refute.issue.patches import is_test_file
+from refute.workspace.patches import is_test_file
+from refute.workspace.states import holds_tests
 
 MOST = 5
 """Test files, unless asked otherwise: a few seconds of tests, not the whole suite."""

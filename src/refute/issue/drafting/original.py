@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from refute.errors import PatchRejected
-from refute.issue.grading.changed_tests import touched_tests
-from refute.issue.grading.states import files_with_tests, test_files
-from refute.issue.patches import added_lines, is_test_file
 from refute.methods import Bounds
 from refute.workspace.applying import applied
+from refute.workspace.changed_tests import touched_tests
 from refute.workspace.contract import Failure, TestReport, TestResult, TestSelection, Workspace
+from refute.workspace.patches import added_lines, is_test_file
+from refute.workspace.states import files_with_tests, test_files
 from refute.workspace.testruns import together
 
 FAILING = ("failed", "error")

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from refute.issue.patches import (
+from refute.problems import IssuePrediction
+from refute.workspace.patches import (
     FilePatch,
     file_patches,
     is_runner_file,
@@ -15,7 +16,6 @@ from refute.issue.patches import (
     split_fix,
     split_tests,
 )
-from refute.problems import IssuePrediction
 
 _TESTS = re.compile(r"test_.|tests\.|.*_tests?\.", re.IGNORECASE)
 """Names of files that hold tests, as runners look for them; a `test.py` may be anything."""

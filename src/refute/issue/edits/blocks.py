@@ -6,7 +6,7 @@ import re
 from itertools import takewhile
 
 from refute.issue.edits.custom import Block, joined
-from refute.issue.patches import split_lines
+from refute.workspace.patches import split_lines
 
 _BEGIN = re.compile(r"^\s*[`*]*\s*diff\s*[`*]*:?\s*$", re.IGNORECASE)
 _END = re.compile(r"^\s*[`*<]*\s*end[\s_-]*(?:of[\s_-]*)?diff\b.*$", re.IGNORECASE)

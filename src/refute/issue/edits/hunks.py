@@ -9,7 +9,7 @@ from typing import Literal
 
 from refute.issue.edits.match import QuotedPlace, locate
 from refute.issue.edits.tree import EditProblem, line_end
-from refute.issue.patches import split_lines
+from refute.workspace.patches import split_lines
 
 _GAP = re.compile(r"^\s*(?:#\s*|//\s*)?(?:\.\.\.|…)(?:.{0,60}(?:\.\.\.|…)?)?\s*$")
 """A line that stands for lines left out: ``...``, ``# ... existing code ...``."""

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from refute.issue.patches import split_lines
+from refute.workspace.patches import split_lines
 
 Files = Callable[[str], str | None]
 """Path -> the file's text with its own line ends, None where there is no such file."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from refute.issue.edits.hunks import Hunk, HunkLine, apply_hunk
 from refute.issue.edits.tree import EditProblem, Tree
-from refute.issue.patches import split_lines
+from refute.workspace.patches import split_lines
 
 MOST_HUNKS = 200
 """Of one file: a model that repeats itself without end must not cost hours."""

@@ -21,13 +21,13 @@ from refute.issue.drafting.original import WHOLE, failures_told, runnable_id
 from refute.issue.drafting.steady import scrubbed
 from refute.issue.drafting.submission import fix_submission
 from refute.issue.fixing.choosing import Kind, Review, kinds_of, read_review, shortcomings
-from refute.issue.patches import knows_of_tests
 from refute.issue.vet import Vetted, vet_fix
 from refute.methods import Bounds
 from refute.models.contract import Message, Sampling
 from refute.problems import IssueProblem
 from refute.prompts import render
 from refute.workspace.contract import TestResult, Workspace
+from refute.workspace.patches import knows_of_tests
 
 MOST_REVIEWED = 3
 MOST_RIVALS = 2

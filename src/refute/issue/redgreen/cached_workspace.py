@@ -15,11 +15,11 @@ from dataclasses import asdict, astuple
 from pathlib import Path
 
 from refute.issue.drafting.bounded_asker import OutOfBounds
-from refute.issue.report_cache import ReportCache
 from refute.problems import IssueProblem
 from refute.storage import cache_folder
 from refute.workspace.cache import key_of
 from refute.workspace.contract import CommandResult, TestReport, TestSelection, Workspace
+from refute.workspace.report_cache import ReportCache
 
 _FORMAT = 3
 _LEAST_SECONDS = 1.0

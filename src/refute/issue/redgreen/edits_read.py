@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from refute.issue.drafting.original import Original
 from refute.issue.edits import read_edits
 from refute.issue.edits.blocks import read_blocks
-from refute.issue.patches import split_fix, split_tests
+from refute.workspace.patches import split_fix, split_tests
 
 _VERDICT = re.compile(
     r"^[\W_]*VERDICT[\W_]*?(?:\b(\d{1,3})\b[\W_]*)?\b(yes|no)\b(?:[\W_]*(?:without|except)\b(.*))?",

@@ -20,12 +20,12 @@ from types import MappingProxyType
 from refute.issue.context.commits import NO_HISTORY, History
 from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.context.ranking import estimated_tokens, ranked
-from refute.issue.grading.states import holds_tests
-from refute.issue.patches import is_test_file
 from refute.issue.redgreen.dependencies import companions, further_fixtures
 from refute.issue.redgreen.excerpt import excerpt, outline
 from refute.issue.redgreen.spans import spans_of
 from refute.prompts import render
+from refute.workspace.patches import is_test_file
+from refute.workspace.states import holds_tests
 
 _OUTLINED = {"CODE": 6, "TEST": 4}
 """Files that are listed with what they define."""

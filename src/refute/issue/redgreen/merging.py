@@ -16,12 +16,12 @@ from refute.issue.edits.code import Definition
 from refute.issue.edits.definitions import EditedModule
 from refute.issue.edits.imports import add_imports
 from refute.issue.edits.tree import EditProblem, Files
-from refute.issue.grading.states import test_files
 from refute.issue.redgreen.pruning import defined_as
 from refute.issue.redgreen.ranking import Draft, Ranked
 from refute.issue.redgreen.testbed import CandidateFix, TestBed
 from refute.syntax import first_line
 from refute.workspace.applying import applied
+from refute.workspace.states import test_files
 
 
 def merged(order: Sequence[Ranked], fix: CandidateFix, bed: TestBed) -> Draft | None:

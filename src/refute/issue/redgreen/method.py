@@ -20,9 +20,6 @@ from refute.issue.context.long_issues import shown_issue
 from refute.issue.contract import DraftedFix, Reproduction
 from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
 from refute.issue.fixing.proving import proven_fix
-from refute.issue.grading.states import test_files
-from refute.issue.methods.zeroshot import LEAST_TOKENS
-from refute.issue.patches import split_fix, touched_files
 from refute.issue.redgreen.cached_workspace import Remembering, memory_of
 from refute.issue.redgreen.doubts import Doubt, Doubts
 from refute.issue.redgreen.edits_read import read_patches, read_readings, read_verdicts
@@ -44,6 +41,9 @@ from refute.methods import Bounds, Context, Given, method
 from refute.parameters import parameter
 from refute.problems import IssueProblem
 from refute.remarks import remark
+from refute.workspace.patches import split_fix, touched_files
+from refute.workspace.states import test_files
+from refute_lab.baselines.methods.zeroshot import LEAST_TOKENS
 
 ROUNDS = 2
 """Of improving."""

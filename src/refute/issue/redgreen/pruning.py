@@ -9,10 +9,10 @@ from refute.issue.drafting.original import Original
 from refute.issue.edits.code import Definition
 from refute.issue.edits.definitions import EditedModule
 from refute.issue.edits.tree import EditProblem
-from refute.issue.grading.states import test_files
 from refute.syntax import first_line
 from refute.workspace.applying import applied
 from refute.workspace.contract import TestResult
+from refute.workspace.states import test_files
 
 
 def defined_as(id: str) -> str:

@@ -22,13 +22,13 @@ from refute.issue.drafting.original import (
     shortened,
 )
 from refute.issue.drafting.steady import scrubbed
-from refute.issue.grading.states import files_with_tests, test_files
-from refute.issue.grading.statuses import TestStatus, newly_failing, statuses
-from refute.issue.patches import added_lines, touched_files
 from refute.methods import Bounds
 from refute.syntax import readable_module
 from refute.workspace.applying import applied, rejection
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
+from refute.workspace.patches import added_lines, touched_files
+from refute.workspace.states import files_with_tests, test_files
+from refute.workspace.statuses import TestStatus, newly_failing, statuses
 
 Row = Mapping[str, TestStatus]
 """How each test of a draft stands with a fix applied."""

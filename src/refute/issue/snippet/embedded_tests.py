@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from refute.issue.edits.indent import reindented
-from refute.issue.patches import is_test_file
 from refute.issue.snippet.completion import Prelude
 from refute.issue.snippet.import_lookup import Names
 from refute.issue.snippet.script import Statement, bound_names, missing_names
+from refute.workspace.patches import is_test_file
 
 
 def given_tests(rows: Sequence[Statement], names: Names, prelude: Prelude, base: str) -> str | None:

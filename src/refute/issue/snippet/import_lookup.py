@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from refute.issue.patches import is_test_file
+from refute.workspace.patches import is_test_file
 
 _FROM = re.compile(r"^ *from +([\w.]+) +import +(\([^)]*\)|[^\n#;]+)", re.MULTILINE)
 _IMPORT = re.compile(r"^ *import +([\w., ]+)", re.MULTILINE)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from refute.issue.drafting.original import Original, TrialRun
-from refute.issue.patches import is_test_file
 from refute.issue.snippet.evidence import ScriptError, Seen, Value
 from refute.issue.snippet.rendering import Style, TestSketch, patch_of, read_marks, with_tests
 from refute.methods import Bounds
 from refute.workspace.contract import Failure, TestResult
+from refute.workspace.patches import is_test_file
 
 _NO_DATABASE = re.compile(r"quer\w+ .*allowed in SimpleTestCase", re.DOTALL)
 

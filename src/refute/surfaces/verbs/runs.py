@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def read_run(asked_for: given.ReadRun, asked: Asked, tell: Tell) -> Answer:
     """`refute report` of one run."""
-    from refute.api.reporting import report
+    from refute_lab.api.reporting import report
 
     found = report(asked_for.run)
     text, kind = "", "application/json"

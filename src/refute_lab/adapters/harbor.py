@@ -1,0 +1,123 @@
+"""Harbor: problems as task directories with a verifier of their own (tried with harbor 0.26.0).
+
+The agent's container has no tests: the answer key is in the verifier's image alone, which gets the
+one file that the agent was asked for. There `python -m refute_lab.adapters.harbor` grades it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from refute.errors import InputError, SandboxUnavailable
+from refute.extras import requirement
+from refute.sandbox.local import LocalSandbox
+from refute.storage import write_output
+from refute_lab.adapters import harbor_texts as texts
+from refute_lab.adapters.rows import Row
+from refute_lab.adapters.scoring import Score, TestTask, read_task, score
+
+__all__ = [
+    "MOST", "check_files", "main", "refute_source", "task_name", "write_reward", "write_task",
+    "write_tasks",
+]  # fmt: skip
+
+MOST = 1 << 20
+"""Bytes of an answer that are read."""
+_PLACE = "/app/solution.py"
+
+
+def write_tasks(rows: Iterable[Row], output: Path | str) -> int:
+    """Write a task directory for each row below `output`; returns how many.
+
+    Raises `InputError` where two of them have the same name, or a file cannot be written.
+    """
+    written: dict[str, str] = {}
+    for row in rows:
+        name = task_name(row.id, written)
+        write_task(Path(output, name), _files(row, name))
+    return len(written)
+
+
+def task_name(id: str, written: dict[str, str]) -> str:
+    """The name of the task of a problem, which is added to `written`: name -> id.
+
+    Raises `InputError` where it is the name of another one.
+    """
+    name = re.sub(r"[^a-z0-9]+", "-", id.lower()).strip("-") or "task"
+    if name in written:
+        raise InputError(f"{id} and {written[name]} would both be the task {name}")
+    written[name] = id
+    return name
+
+
+def write_task(folder: Path, files: Mapping[str, str | bytes]) -> None:
+    """Write the files of a task directory. Raises `InputError`."""
+    for path, content in files.items():
+        target = folder / path
+        try:
+            write_output(target, content, folders=True)
+            if path.endswith(".sh"):
+                target.chmod(0o755)
+        except OSError as error:
+            raise InputError(f"{target}: cannot be written: {error.strerror}") from None
+
+
+def check_files(held: Mapping[str, bool]) -> None:
+    """Raise `SandboxUnavailable` where what is graded could read the answer key beside it.
+
+    `held`: the protections of the sandbox.
+    """
+    if not held["namespaces"] and not held["landlock"]:
+        needed = "user namespaces or Landlock are needed (refute doctor)"
+        raise SandboxUnavailable(f"the answer could read its answer key here: {needed}")
+
+
+def write_reward(file: str, reward: float) -> None:
+    """What Harbor reads of a verifier."""
+    Path(file).write_text(json.dumps({"reward": reward}), "utf-8")
+
+
+def refute_source() -> str:
+    """What a verifier's image installs refute from, as a word of a shell."""
+    return shlex.quote(requirement())
+
+
+def _files(row: Row, name: str) -> dict[str, str | bytes]:
+    task = read_task(row.task)
+    kind = "test" if isinstance(task, TestTask) else "program"
+    config = texts.CONFIG.format(place=_PLACE, name=name, id=json.dumps(row.id), kind=kind)
+    said = f"{row.question}\n\nWrite what the code block would hold into `{_PLACE}`.\n"
+    return {
+        "instruction.md": said,
+        "task.toml": config,
+        "environment/Dockerfile": f"FROM {texts.IMAGE}\nWORKDIR /app\n",
+        "tests/Dockerfile": texts.VERIFIER.format(image=texts.IMAGE, refute=refute_source()),
+        "tests/task.json": row.task,
+        "tests/test.sh": texts.TEST.format(place=_PLACE),
+    }
+
+
+def main(task: str, answer: str, reward: str) -> None:
+    """Grade the file `answer` by the file `task`, and write the file `reward` as Harbor reads it.
+
+    An answer that is not there is paid nothing. Raises `InputError` and `SandboxUnavailable`, and
+    writes nothing then: Harbor calls that an error of the verifier.
+    """
+    with LocalSandbox() as box:
+        check_files(box.protections())
+    try:
+        text = Path(answer).read_bytes()[:MOST].decode("utf-8", "replace")
+        one = score(text, Path(task).read_text("utf-8"))
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        one = Score(0.0, False, "no answer")
+    print(one.reason)
+    write_reward(reward, one.reward)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,189 @@
+"""What the adapters share: the task of a row, what of an answer is graded, and who grades it.
+
+A row holds its task as JSON: a program's (`refute_lab.rewards.Task.to_json`), or a test's,
+``{"entry_point": ..., "reference": ..., "faulty": [...]}`` (see `refute_lab.rewards.grade_test`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from textwrap import dedent
+from typing import Any, cast
+
+import msgspec
+
+from refute.errors import InputError
+from refute.function.llm.answers import code_spans, final_text
+from refute.function.llm.code_extraction import read_program
+from refute.jsontext import parse_json
+from refute.syntax import try_parse
+from refute.variables import Variable
+from refute_lab.rewards import Grader, Remote, Task
+from refute_lab.rewards.pool import ManyAtOnce
+from refute_lab.rewards.testing import TestReward
+from refute_lab.rewards.verdict import Verdict
+
+__all__ = [
+    "GRADER",
+    "TOKEN",
+    "Score",
+    "TestTask",
+    "program_of",
+    "read_task",
+    "score",
+    "score_async",
+    "shared",
+    "text_of",
+]
+
+GRADER = Variable.GRADER
+"""Environment variable: URL of a `refute serve` that grades; without it this process does."""
+TOKEN = Variable.GRADER_TOKEN
+"""Environment variable: the token of that server, where it wants one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What an answer is worth."""
+
+    reward: float
+    """In [0, 1]."""
+    passed: bool
+    """A program passes all tests; a test is right and tells every faulty program from the right."""
+    reason: str = ""
+    """Why it is not, in one line; never what was expected."""
+
+
+class TestTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A task whose answer is a test: a file of asserts."""
+
+    __test__ = False  # not a test class of pytest
+
+    reference: str
+    faulty: tuple[str, ...]
+    entry_point: str = ""
+    atol: float = 0.0
+    checker: str | None = None
+
+
+def score(
+    answer: str,
+    task: Any,
+    *,
+    partial: bool = False,
+    grader: ManyAtOnce | None = None,
+) -> Score:
+    """What an answer of a model is worth by a task, or by the JSON of one.
+
+    `partial`: a program is paid the share of tests that it passes. `grader`: None is the one of
+    this process, or that of the environment variable `REFUTE_GRADER`. Raises `InputError` for a
+    task that is none, and `SandboxUnavailable`, which is never a score.
+    """
+    return _scored(_asked(answer, task, partial, grader or shared()).result())
+
+
+async def score_async(
+    answer: str,
+    task: Any,
+    *,
+    partial: bool = False,
+    grader: ManyAtOnce | None = None,
+) -> Score:
+    """As `score`, for coroutines: many answers are graded at once."""
+    future = cast("Future[Any]", _asked(answer, task, partial, grader or shared()))
+    return _scored(await asyncio.wrap_future(future))
+
+
+def read_task(data: Any) -> Task | TestTask:
+    """The task of a row: a JSON text, its value, or the task itself. Raises `InputError`."""
+    if isinstance(data, Task | TestTask):
+        return data
+    if isinstance(data, str):
+        return _read(data)
+    if isinstance(data, Mapping):
+        return _made(dict(data))
+    raise InputError(f"task: expected a JSON object, not {type(data).__name__}")
+
+
+def program_of(answer: str, entry_point: str = "") -> str:
+    """What of an answer is the program: all of it where it parses; else its last code block that
+    defines the function, else its last code block; else all of it."""
+    said = final_text(answer)
+    if try_parse(said) is not None:
+        return said
+    named = entry_point.replace("()", "")
+    program = read_program(answer, named) if named else None
+    if program is not None:
+        return program
+    blocks = [block for block in code_spans(said) if "\n" in block.strip()]
+    return dedent(blocks[-1]).strip("\n") + "\n" if blocks else said
+
+
+def shared() -> ManyAtOnce:
+    """The grader of this process: a forked one has its own."""
+    return _shared(os.getpid())
+
+
+@cache
+def _shared(process: int) -> ManyAtOnce:
+    grader = _new()
+    atexit.register(lambda: grader.close() if os.getpid() == process else None)
+    return grader
+
+
+def _new() -> Grader | Remote:
+    url = os.environ.get(GRADER)
+    return Remote(url, os.environ.get(TOKEN)) if url else Grader()
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str) -> Task | TestTask:
+    """Many answers have the same task."""
+    try:
+        data = parse_json(text)
+    except ValueError as error:
+        raise InputError(f"task: {' '.join(str(error).split())}") from None
+    if type(data) is not dict:
+        raise InputError(f"task: expected a JSON object, not {type(data).__name__}")
+    return _made(data)
+
+
+def _made(data: dict[str, Any]) -> Task | TestTask:
+    if "reference" not in data:
+        return Task.from_json(data)
+    try:
+        return msgspec.convert(data, TestTask)
+    except msgspec.ValidationError as error:
+        raise InputError(f"task: {error}") from None
+
+
+def _asked(
+    answer: str, task: Any, partial: bool, grader: ManyAtOnce
+) -> Future[Verdict] | Future[TestReward]:
+    one = read_task(task)
+    if isinstance(one, Task):
+        return grader.submit(program_of(answer, one.entry_point), one, partial=partial)
+    return grader.submit_test(
+        program_of(answer), one.reference, one.faulty,
+        entry_point=one.entry_point, atol=one.atol, checker=one.checker,
+    )  # fmt: skip
+
+
+def _scored(result: Verdict | TestReward) -> Score:
+    if isinstance(result, Verdict):
+        return Score(result.reward, result.passed, result.reason)
+    reason = result.reason or ("" if result.both == 1 else "a faulty program passes it, too")
+    return Score(result.both, result.both == 1, reason)
+
+
+def text_of(completion: Any) -> str:
+    """What the model wrote: a text, or a list that ends with the assistant's message."""
+    if isinstance(completion, str):
+        return completion
+    return str(cast("Any", completion)[-1]["content"] or "")

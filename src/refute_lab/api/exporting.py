@@ -1,0 +1,94 @@
+"""Problems for training by rewards: `write_rows`, `export_harbor`.
+
+>>> from refute_lab.api.exporting import write_rows
+>>> write_rows("humaneval+", output="rows.jsonl").rows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from refute.api.calling import Shown, path_of
+from refute.errors import InputError
+from refute.extras import requirement
+from refute.remarks import remark
+from refute_lab.adapters import harbor, harbor_issues
+from refute_lab.adapters.rows import Answers, rows
+from refute_lab.datasets.swe import holds_issues, load_issues
+from refute_lab.train.data_stages import write_lines
+
+
+@dataclass(frozen=True, slots=True)
+class Exported(Shown):
+    """What was written."""
+
+    output: Path
+    rows: int
+    """Problems."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        return {"output": str(self.output), "rows": self.rows}
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        console.print(f"{self.rows} problems into {self.output}", markup=False)
+
+
+def write_rows(
+    dataset: str,
+    *,
+    output: Path | str,
+    answers: Answers = "program",
+    data: Path | str | None = None,
+    ids: Collection[str] | None = None,
+    limit: int | None = None,
+) -> Exported:
+    """Write a row for each problem of a dataset: see `refute_lab.adapters.rows.rows`."""
+    made = [row.to_dict() for row in _rows(dataset, answers, data, ids, limit)]
+    write_lines(Path(output), made)
+    return Exported(Path(output), len(made))
+
+
+def export_harbor(
+    dataset: str,
+    *,
+    output: Path | str,
+    answers: Answers | None = None,
+    data: Path | str | None = None,
+    ids: Collection[str] | None = None,
+    limit: int | None = None,
+) -> Exported:
+    """Write a Harbor task for each problem of a dataset: see `refute_lab.adapters.harbor`, and
+    `harbor_issues` for one of issues. `answers`: None is "program", and "test" for issues.
+
+    The verifiers' images install refute from where this copy came from. Raises `InputError`,
+    `SandboxUnavailable`, and of issues `WorkspaceUnavailable`.
+    """
+    source = requirement()
+    if not source or source.startswith("/"):
+        remark(
+            [
+                f"no image can install refute from {source or 'an unknown place'}: export with a"
+                " refute that was installed from an address (git+https://...)"
+            ]
+        )
+    if not holds_issues(dataset):
+        made = _rows(dataset, answers or "program", data, ids, limit)
+        return Exported(Path(output), harbor.write_tasks(made, output))
+    if answers == "program":
+        raise InputError(f"{dataset}: of issues only tests are asked for: leave --answers out")
+    items = load_issues(dataset, data=path_of(data), ids=ids or None, limit=limit)
+    return Exported(Path(output), harbor_issues.write_issue_tasks(items, output))
+
+
+def _rows(
+    dataset: str, answers: Answers, data: Path | str | None, ids: Collection[str] | None,
+    limit: int | None,
+) -> Any:  # fmt: skip
+    if answers not in ("program", "test"):
+        raise InputError(f"answers: {answers!r} is neither program nor test")
+    return rows(dataset, answers=answers, data=data, ids=ids or None, limit=limit)

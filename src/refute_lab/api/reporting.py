@@ -1,0 +1,228 @@
+"""`report`.
+
+>>> from refute_lab.api.reporting import report
+>>> report("runs/a", "runs/b").write("page.html")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from refute.api.calling import Tabled, path_of
+from refute.errors import InputError
+from refute.files import read_file
+from refute.jsontext import parse_json
+from refute.storage import write_output
+from refute_lab.runs.journal import read_header
+
+if TYPE_CHECKING:
+    from refute_lab.report.function_study import DatasetStudy
+    from refute_lab.report.grids import Grid
+    from refute_lab.swt.analysis.filters import FilterRun
+    from refute_lab.swt.analysis.study import Study
+
+
+class _Report(Tabled):
+    __slots__ = ()
+
+    def page(self) -> str:
+        """A self-contained HTML page."""
+        raise NotImplementedError
+
+    def write(self, path: Path | str) -> None:
+        """Write the page. Raises `InputError`."""
+        try:
+            write_output(Path(path), self.page().encode("utf-8", "backslashreplace"))
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionReport(_Report):
+    """Runs over functions, beside each other."""
+
+    studies: tuple[DatasetStudy, ...]
+
+    def tables(self) -> list[Grid]:
+        """All tables, those of the paper's forms last."""
+        from refute_lab.papers.utgen_tables import utgen_tables
+        from refute_lab.report.function_grids import function_grids
+
+        return [*function_grids(self.studies), *utgen_tables(self.studies)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        from refute_lab.report.function_documents import functions_document
+
+        return functions_document(self.studies)
+
+    def page(self) -> str:
+        """A self-contained HTML page."""
+        from refute_lab.report.page import render_page
+
+        return render_page(self.studies)
+
+
+@dataclass(frozen=True, slots=True)
+class IssueReport(_Report):
+    """Graded runs over issues, by dataset, and filters of fixes."""
+
+    studies: tuple[Study, ...]
+    filters: tuple[FilterRun, ...]
+    paper_model: str | None = None
+
+    def tables(self) -> list[Grid]:
+        """All tables, study by study, then those of the filters."""
+        from refute_lab.report.issue_grids import filter_grid, issue_grids
+
+        grids = [g for study in self.studies for g in issue_grids(study, as_model=self.paper_model)]
+        return [*grids, *map(filter_grid, self.filters)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        from refute_lab.report.filters import filter_document
+        from refute_lab.report.study_documents import study_document
+
+        return {
+            "studies": [study_document(one, as_model=self.paper_model) for one in self.studies],
+            "filters": [filter_document(one) for one in self.filters],
+        }
+
+    def page(self) -> str:
+        """A self-contained HTML page."""
+        from refute_lab.report.study_page import render_studies
+
+        return render_studies(self.studies, self.filters, as_model=self.paper_model)
+
+
+def report(
+    *runs: Path | str,
+    data: Path | str | None = None,
+    fixes: Sequence[Path | str] = (),
+    cutoff: str | None = None,
+    common: bool = False,
+    paper_model: str | None = None,
+) -> FunctionReport | IssueReport:
+    """Compare runs of `bench`, `grade` and of filters, with each other and with the paper.
+
+    `common`: over the problems that all runs of a dataset have a grade for. `paper_model`: the
+    model of the paper ("Qwen2.5 7B") to compare with, whatever the runs' models are called; without
+    it only figures of the very model are shown.
+
+    Over issues: `data`, the dataset's file or folder; `fixes`, files of what fixes resolve
+    (SWE-bench's results); `cutoff`, a day (YYYY-MM-DD) that tells issues until then and later ones
+    apart. Raises `InputError` for folders that hold no run, or runs of both levels.
+    """
+    _check_model(paper_model)
+    directories = list(dict.fromkeys(map(Path, runs)))
+    if not directories:
+        raise InputError("name a run: a folder that refute bench wrote")
+    for path in directories:
+        if path.is_file():
+            raise InputError(f"{path}: is a file; a run is the folder that refute bench wrote")
+    kinds = {path: (read_header(path) or {}).get("kind") for path in directories}
+    of_issues = ("issues", "grades", "fix grades", "filter")
+    others = [path for path, kind in kinds.items() if kind not in of_issues]
+    if not others:
+        return _of_issues(kinds, path_of(data), list(map(Path, fixes)), cutoff, common, paper_model)
+    if len(others) < len(directories):
+        if read_header(others[0]) is None:
+            raise InputError(f"{others[0]}: no run is there")
+        raise InputError(f"{others[0]}: not a run over issues; report on them one kind at a time")
+    if fixes or cutoff:
+        raise InputError("--fixes and --cutoff are for runs over issues")
+    from refute_lab.bench.summary import read_result
+    from refute_lab.report.function_study import PageRun, dataset_studies
+
+    found = [PageRun(*read_result(directory)) for directory in directories]
+    return FunctionReport(dataset_studies(found, common=common, as_model=paper_model))
+
+
+def _check_model(name: str | None) -> None:
+    from refute_lab.report.model_names import PAPER_MODELS
+
+    if name is not None and name not in PAPER_MODELS:
+        raise InputError(f"--paper-model {name}: one of {', '.join(PAPER_MODELS)}")
+
+
+def _of_issues(
+    kinds: Mapping[Path, str | None],
+    data: Path | None,
+    fixes: Sequence[Path],
+    cutoff: str | None,
+    common: bool,
+    paper_model: str | None,
+) -> IssueReport:
+    from refute_lab.swt.analysis.filters import filters_of, read_filter
+
+    runs = [path for path, kind in kinds.items() if kind != "filter"]
+    found = [read_filter(path) for path, kind in kinds.items() if kind == "filter"]
+    given = {one.folder for one in found}
+    found += [one for path in runs for one in filters_of(path) if one.folder not in given]
+    resolved: dict[str, Collection[str]] = {path.stem: read_resolved(path) for path in fixes}
+    for one in found:
+        resolved[f"{one.fixer} ({one.folder.name})"] = one.result.resolved_ids
+    studies = _studies(runs, data, resolved, cutoff, common)
+    return IssueReport(tuple(studies), tuple(found), paper_model)
+
+
+def _studies(
+    directories: Sequence[Path],
+    data: Path | None,
+    resolved: Mapping[str, Collection[str]],
+    cutoff: str | None,
+    common: bool,
+) -> list[Study]:
+    """One study for each dataset."""
+    from refute_lab.datasets.swe import load_issues
+    from refute_lab.swt.analysis.groups import is_day
+    from refute_lab.swt.analysis.runs import on_common, read_graded
+    from refute_lab.swt.analysis.study import study
+
+    if cutoff is not None and not is_day(cutoff):
+        raise InputError(f"--cutoff {cutoff}: not a day like 2023-04-30")
+    runs = [run for directory in directories for run in read_graded(directory)]
+    studies = []
+    for dataset in dict.fromkeys(run.dataset for run in runs):
+        chosen = [run for run in runs if run.dataset == dataset]
+        if common:
+            chosen = on_common(chosen)
+        ids = dict.fromkeys(id for run in chosen for id in run.grades)
+        if not ids:
+            raise InputError(f"{chosen[0].folder}: no instance has a grade yet")
+        items = load_issues(dataset, data=data, ids=ids)
+        problems, keys = [item.problem for item in items], [item.key for item in items]
+        studies.append(study(dataset, chosen, problems, keys, fixes=resolved, cutoff=cutoff))
+    return studies
+
+
+# -- what fixes resolve ---------------------------------------------------------------------------
+
+
+_NAMES = ("resolved", "resolved_ids")
+
+
+def read_resolved(path: Path) -> frozenset[str]:
+    """Ids of resolved instances in a file of results: `{"resolved": [id, ...]}`.
+
+    `resolved_ids`, as newer harnesses write it, and a plain list of ids are taken as well, and the
+    folder of a graded run of `--task repair`. Raises `InputError`.
+    """
+    if path.is_dir():
+        places = (path, path / "grades" / "predictions")
+        path = next((p / "results.json" for p in places if (p / "results.json").is_file()), path)
+    try:
+        document = parse_json(read_file(path))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON: {error}") from None
+    ids = document
+    if isinstance(document, dict):
+        ids = next((document[name] for name in _NAMES if name in document), None)
+    if not isinstance(ids, list) or not all(isinstance(id, str) for id in ids):
+        raise InputError(f'{path}: expected {{"resolved": [instance id, ...]}}')
+    return frozenset(ids)

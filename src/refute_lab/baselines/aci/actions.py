@@ -1,0 +1,353 @@
+"""What the commands of the interface do, on one workspace."""
+
+from __future__ import annotations
+
+import fnmatch
+import posixpath
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from refute.issue.drafting.original import shortened
+from refute.issue.drafting.steady import steady
+from refute.issue.edits.tree import EditProblem, line_end, safe_path
+from refute.workspace.contract import CommandResult, Workspace
+from refute.workspace.patches import is_test_file, split_lines
+from refute_lab.baselines.aci.checks import broken_syntax, undefined_names
+from refute_lab.baselines.aci.commands import Action, Misused
+
+MOST_FOUND = 100
+"""Files or lines of one search; more are an invitation to search for something rarer."""
+_AROUND_EDIT = 10
+"""Lines above and below that the answer to an edit shows."""
+
+
+class Actions:
+    """An open file, a folder, and the workspace. Blocks; not for two threads at once."""
+
+    def __init__(self, workspace: Workspace, *, seconds: Callable[[], float]) -> None:
+        """`seconds`: how long the next shell command may run."""
+        self._workspace = workspace
+        self._seconds = seconds
+        self._folder = ""
+        self._open: str | None = None
+        self._first = 1
+        self.submitted = False
+        self.tested = False
+        """Whether tests were run since a test file was last edited."""
+        self._actions: dict[str, Callable[..., str]] = {
+            "open": self._open_file,
+            "goto": self._goto,
+            "scroll_down": lambda: self._scroll(WINDOW),
+            "scroll_up": lambda: self._scroll(-WINDOW),
+            "search_dir": self._search_dir,
+            "search_file": self._search_file,
+            "find_file": self._find_file,
+            "create": self._create,
+            "edit": self._edit,
+            "shell": self._shell,
+            "submit": self._submit,
+        }
+
+    def do(self, action: Action) -> str:
+        """Carry out one action; what came of it, for the model. Raises `WorkspaceUnavailable`."""
+        try:
+            return self._actions[action.name](**action.arguments)
+        except (Misused, EditProblem) as error:
+            return f"Not done: {error}."
+        except OSError as error:
+            return f"Not done: {error.strerror or type(error).__name__}."
+
+    @property
+    def where(self) -> str:
+        """Open file and folder, as they stand below every answer."""
+        return f"(Open file: {self._open or 'none'})\n(Current folder: {self._folder or '.'})"
+
+    # -- viewing -----------------------------------------------------------------------------------
+
+    def _open_file(self, path: str, line: int | None = None) -> str:
+        path = self._path(path)
+        text = self._text(path)
+        self._open, self._first = path, around(line or 1, len(split_lines(text)))
+        return shown(path, text, self._first)
+
+    def _goto(self, line: int) -> str:
+        path, text = self._opened()
+        total = len(split_lines(text))
+        if not 1 <= line <= max(1, total):
+            raise Misused(f"there is no line {line}: the file has {total}")
+        self._first = around(line, total)
+        return shown(path, text, self._first)
+
+    def _scroll(self, lines: int) -> str:
+        path, text = self._opened()
+        last = max(1, len(split_lines(text)) - WINDOW + 1)
+        self._first = max(1, min(self._first + lines, last))
+        return shown(path, text, self._first)
+
+    # -- searching ---------------------------------------------------------------------------------
+
+    def _search_dir(self, text: str, folder: str = "") -> str:
+        if not text or "\n" in text:
+            raise Misused("the text to find is one line")
+        place = self._path(folder) if folder else self._folder
+        # grep reads a tree of thousands of files in the time of one question
+        command = (
+            f"grep -rIcF --exclude-dir=.git -e {shlex.quote(text)} -- "
+            f"{shlex.quote(place or '.')} | grep -v ':0$' | sort"
+        )
+        done = run_in(self._workspace, "", command, timeout=min(60.0, self._seconds()))
+        found = [line for line in done.text.split("\n") if line.rpartition(":")[2].isdigit()]
+        what = f"{text!r} in {place or '.'}"
+        if not found:
+            return f"No file holds {what}."
+        if len(found) > MOST_FOUND:
+            return f"More than {MOST_FOUND} files hold {what}: search for something rarer."
+        lines = (line.removeprefix("./").rpartition(":") for line in found)
+        return "\n".join(
+            [f"Files that hold {what}:", *(f"{path} (lines: {n})" for path, _, n in lines)]
+        )
+
+    def _search_file(self, text: str, path: str | None = None) -> str:
+        path = self._path(path) if path else self._opened()[0]
+        lines = split_lines(self._text(path))
+        found = [n for n, line in enumerate(lines, 1) if text and text in line]
+        if not found:
+            return f"{path} does not hold {text!r}."
+        if len(found) > MOST_FOUND:
+            return f"{len(found)} lines of {path} hold {text!r}: search for something rarer."
+        parts = (f"{n}:{lines[n - 1].rstrip()[:300]}" for n in found)
+        return "\n".join([f"Lines of {path} that hold {text!r}:", *parts])
+
+    def _find_file(self, name: str, folder: str = "") -> str:
+        place = self._path(folder) if folder else self._folder
+        below = f"{place}/" if place else ""
+        pattern = name if set("*?[") & set(name) else f"*{name}*" if "." not in name else name
+        found = [
+            path
+            for path in self._workspace.files()
+            if path.startswith(below)
+            and fnmatch.fnmatchcase(
+                f"/{path}" if "/" in name else posixpath.basename(path),
+                f"*/{pattern}" if "/" in name else pattern,
+            )
+        ]
+        if not found:
+            return f"No file below {place or '.'} is called {name!r}."
+        more = len(found) - MOST_FOUND
+        listed = [*found[:MOST_FOUND], *([f"(and {more} more)"] if more > 0 else [])]
+        return "\n".join([f"Files called {name!r}:", *listed])
+
+    # -- changing ----------------------------------------------------------------------------------
+
+    def _create(self, path: str) -> str:
+        path = self._path(path)
+        if self._exists(path):
+            raise Misused(f"{path} is there already: open it")
+        self._workspace.write(path, b"")
+        self._open, self._first = path, 1
+        return f"[{path}: new and empty; `edit 1:1` fills it]"
+
+    def _edit(self, start: int, end: int, text: str) -> str:
+        path, before = self._opened()
+        try:
+            after = replaced(before, start, end, text)
+        except ValueError as error:
+            raise Misused(str(error)) from None
+        if after == before:
+            return "The edit changes nothing."
+        around_edit = max(1, start - _AROUND_EDIT)
+        size = text.count("\n") + 1 + 2 * _AROUND_EDIT
+        if complaint := broken_syntax(path, before, after):
+            return (
+                f"The edit was undone, for it breaks the syntax of the file: {complaint}\n"
+                f"With the edit it would have been:\n{shown(path, after, around_edit, size)}\n"
+                f"It is as before:\n{shown(path, before, around_edit, size)}\n"
+                "Give the right lines and indentation."
+            )
+        self._workspace.write(path, after.encode("utf-8", "replace"))
+        self.tested = self.tested and not is_test_file(path)
+        self._first = around(start, len(split_lines(after)))
+        remark = ""
+        if names := undefined_names(path, before, after):
+            remark = f"\nNothing in the file defines {', '.join(names[:20])}."
+        return f"Edited.\n{shown(path, after, around_edit, size)}{remark}"
+
+    # -- the shell ---------------------------------------------------------------------------------
+
+    def _shell(self, command: str) -> str:
+        if not command.strip():
+            raise Misused("the command is empty")
+        seconds = self._seconds()
+        if seconds <= 0:
+            raise Misused("the time is up")
+        try:
+            done = run_in(self._workspace, self._folder, command, timeout=seconds)
+        except ValueError as error:
+            raise Misused(str(error)) from None
+        self._folder = done.folder
+        self.tested = self.tested or runs_tests(command)
+        if done.result.timed_out:
+            return f"{done.text}\n(The command was ended after {seconds:.0f} seconds.)".lstrip()
+        status = f"(exit status {done.result.status})" if done.result.status else ""
+        return "\n".join(filter(None, (done.text, status))) or "(no output)"
+
+    def _submit(self) -> str:
+        self.submitted = True
+        return "Handed in."
+
+    # -- files of the tree -------------------------------------------------------------------------
+
+    def _path(self, path: str) -> str:
+        """A path of the tree, from the root; relative ones start at the current folder."""
+        path = path.strip()
+        root = str(self._workspace.root)
+        if path == root:
+            return ""
+        if path.startswith(f"{root}/"):
+            path = path[len(root) + 1 :]
+        elif not path.startswith(("/", "~")):
+            path = posixpath.normpath(posixpath.join(self._folder, path))
+        return "" if path == "." else safe_path(path)
+
+    def _exists(self, path: str) -> bool:
+        try:
+            self._workspace.read(path)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            pass
+        return True
+
+    def _text(self, path: str) -> str:
+        try:
+            return self._workspace.read(path).decode("utf-8")
+        except UnicodeDecodeError:
+            raise Misused(f"{path} is no text in UTF-8") from None
+        except FileNotFoundError:
+            raise Misused(f"there is no file {path}") from None
+        except IsADirectoryError:
+            raise Misused(f"{path} is a folder") from None
+
+    def _opened(self) -> tuple[str, str]:
+        if self._open is None:
+            raise Misused("no file is open: open one first")
+        return self._open, self._text(self._open)
+
+
+# -- a window of lines over a file, as a model sees it, and replacing lines in a file's text -------
+
+WINDOW = 100
+"""Lines (SWE-agent, section 3)."""
+LONGEST_LINE = 1000
+"""Characters of a line that are shown; longer ones are data."""
+
+
+def around(line: int, total: int) -> int:
+    """First line of the window that has `line` in its middle, for a file of `total` lines."""
+    return max(1, min(line - WINDOW // 2, total - WINDOW + 1))
+
+
+def shown(path: str, text: str, first: int, size: int = WINDOW) -> str:
+    """Lines `first` and following with their numbers, and how many there are before and after."""
+    lines = split_lines(text)
+    last = min(first + size - 1, len(lines))
+    parts = [f"[{path}: {len(lines)} lines]"]
+    if first > 1:
+        parts.append(f"({first - 1} more lines above)")
+    for number in range(first, last + 1):
+        parts.append(f"{number}:{_line(lines[number - 1])}")
+    if last < len(lines):
+        parts.append(f"({len(lines) - last} more lines below)")
+    return "\n".join(parts)
+
+
+def replaced(text: str, start: int, end: int, new: str) -> str:
+    """The text with lines `start` to `end` (1-based, both included) replaced by the lines of `new`.
+
+    `end` = `start` - 1 inserts before `start`. New lines end as most lines of the file do. Raises
+    `ValueError` for lines that are not there.
+    """
+    lines = split_lines(text)
+    if not lines and start == 1:
+        end = 0  # line 1 of an empty file
+    if not 1 <= start <= len(lines) + 1:
+        raise ValueError(f"there is no line {start}: the file has {len(lines)}")
+    if not start - 1 <= end <= len(lines):
+        raise ValueError(f"lines {start} to {end} are no range of the file's {len(lines)} lines")
+    eol = line_end(text)
+    put = [line + eol for line in new.removesuffix("\n").split("\n")] if new else []
+    if put and start > 1 and not lines[start - 2].endswith("\n"):
+        lines[start - 2] += eol
+    return "".join([*lines[: start - 1], *put, *lines[end:]])
+
+
+def _line(line: str) -> str:
+    line = line.rstrip("\r\n")
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}[...]"
+
+
+# -- an agent's shell: commands in the contained workspace, with output that is always the same ----
+#
+# The same command on the same tree has to give the same text, for the text is part of the next
+# question (`refute.issue.drafting.steady`).
+
+OUTPUT = 10_000
+"""Characters of a command's output that are shown."""
+LONGEST_COMMAND = 60_000
+
+_MARK = "@@refute-folder@@"
+_TESTING = re.compile(
+    r"\b(pytest|py\.test|unittest|runtests(\.py)?|nosetests|tox|doctest)\b|\bbin/test\b"
+    r"|\bpython[\d.]*\s+(-\S+\s+)*\S*tests?\S*\.py\b|\bmanage\.py\s+test\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShellRun:
+    """A command that was run."""
+
+    result: CommandResult
+    text: str
+    """Its output for the model."""
+    folder: str
+    """The folder that the shell was in at its end, relative to the tree; "" is the root."""
+
+
+def run_in(workspace: Workspace, folder: str, command: str, *, timeout: float) -> ShellRun:
+    """Run a command in a folder of the tree. Every command has a shell of its own: of the shell's
+    state only the folder is kept. Raises `ValueError` for what is no command."""
+    if len(command) > LONGEST_COMMAND or "\0" in command:
+        raise ValueError("the command is too long, or holds a null character")
+    root = str(workspace.root)
+    start = posixpath.join(root, folder)
+    script = (
+        f'trap \'printf "\\n%s%s\\n" {_MARK} "$PWD"\' EXIT\n'
+        f"cd {shlex.quote(start)} || cd {shlex.quote(root)}\n{command}\n"
+    )
+    shell = f"exec $(command -v bash || command -v sh) -c {shlex.quote(script)}"
+    result = workspace.run(shell, timeout=timeout)
+    output, end = _end_folder(result.output, root)
+    text = steady(output.strip("\n"), root)
+    return ShellRun(result, shortened(text, OUTPUT), folder if end is None else end)
+
+
+def runs_tests(command: str) -> bool:
+    """Whether a command looks like a run of tests."""
+    return _TESTING.search(command) is not None
+
+
+def _end_folder(output: str, root: str) -> tuple[str, str | None]:
+    """The output without our mark, and the folder in it where that is one of the tree.
+
+    A command may print such a mark itself: all it gains is another folder of the tree.
+    """
+    head, mark, tail = output.rpartition(_MARK)
+    if not mark:
+        return output, None
+    path, _, rest = tail.partition("\n")
+    inside = posixpath.normpath(path)
+    if inside != root and not inside.startswith(f"{root}/"):
+        return head.removesuffix("\n") + rest, ""
+    return head.removesuffix("\n") + rest, inside[len(root) + 1 :]

@@ -1,0 +1,235 @@
+"""The journal record of one problem: what the method did, and the grade; and both read back."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from refute.function.contract import MethodResult
+from refute.function.formatting import call_source, expected_source
+from refute.literals import NotLiteral, source_of
+from refute.models.contract import Tally
+from refute.problems import FunctionKey, FunctionPrediction, FunctionProblem, UnitTest
+from refute.sandbox import Sandbox, values
+from refute_lab.bench.grade import (
+    Grade,
+    ProgramGrade,
+    TestGrade,
+    TestVerdict,
+    grade_prediction,
+    grade_program,
+    grade_tests,
+)
+from refute_lab.bench.log import StoredLog, stored_log
+from refute_lab.bench.oracle import GroundTruth
+from refute_lab.runs.records import Count, Number, Schema, StoredTally
+
+Marks = tuple[bool, bool, bool]
+"""Of a test: valid, attacks, accurate."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTest:
+    """A generated test as text for people, and as data for grading again."""
+
+    call: str
+    expected: str
+    confidence: Number = 1.0
+    source: str = ""
+    expected_data: str | None = None
+    """Base64 of the encoded value, where it is no literal."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredGrade:
+    """The grade of a prediction. Programs are a `0` or `1` for each private test."""
+
+    tests: tuple[Marks, ...]
+    programs: tuple[str, ...]
+    """Of the candidates; of the code under test, where there is none."""
+    fixed: bool
+    sampled: tuple[Marks, ...] | None = None
+    """Of the tests as a model wrote them, before any vote."""
+    rounds: tuple[str, ...] | None = None
+    """Of the program after each round of debugging."""
+    written: tuple[str, ...] | None = None
+    """Of the programs that were written from the description alone, "" where one is unreadable."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionRecord:
+    """What a method did with one problem, and its grade."""
+
+    id: str
+    """The problem's, and which run over the dataset it was, where there are several."""
+    problem: str
+    status: Literal["fixed", "abstained", "passes"]
+    seconds: Number
+    """Of the method."""
+    tried: Count = 0
+    """Candidate programs executed."""
+    grade: StoredGrade
+    function: str = ""
+    code: str
+    """The module under test."""
+    candidates: tuple[str, ...]
+    edits: tuple[tuple[str, ...], ...]
+    """One line for people per edit of each candidate."""
+    tests: tuple[StoredTest, ...]
+    notes: tuple[str, ...]
+    log: StoredLog | None = None
+    """None: no model was asked."""
+    tally: StoredTally | None = None
+
+
+def _flaw(record: FunctionRecord) -> str:
+    grade = record.grade
+    if not grade.programs or len(grade.tests) != len(record.tests):
+        return "grade is of other programs or tests"
+    return ""
+
+
+RECORDS = Schema("function", FunctionRecord, flaw=_flaw)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a method did with one problem, before anything is graded."""
+
+    prediction: FunctionPrediction
+    seconds: float
+    tried: int = 0
+    """Candidate programs executed."""
+    edits: tuple[tuple[str, ...], ...] = ()
+    """One line for people per edit of each candidate."""
+    notes: tuple[str, ...] = ()
+    sampled: tuple[UnitTest | None, ...] | None = None
+    """The tests as a model wrote them, before any vote; None among them: not readable."""
+    rounds: tuple[str, ...] = ()
+    """The program after each round of debugging; the first is the code under test."""
+    written: tuple[str | None, ...] | None = None
+    """Programs that were written from the description alone; None among them: not readable."""
+    log: StoredLog | None = None
+    """What happened."""
+    tally: Tally | None = None
+    """What asking a model has cost."""
+
+
+def work_of(
+    result: MethodResult, problem: FunctionProblem, seconds: float, tally: Tally | None = None
+) -> Work:
+    """What a method did, from its result; `tally`: what asking a model has cost."""
+    candidates = tuple(candidate.code for candidate in result.candidates)
+    if not candidates and result.trace is not None and result.trace.alone:
+        candidates = ("",)  # no program; the code under test is none of its answers
+    prediction = FunctionPrediction(
+        problem=problem.id,
+        status="fixed" if candidates else "abstained" if result.failing else "passes",
+        candidates=candidates,
+        tests=result.derived,
+    )
+    edits = tuple(candidate.edits for candidate in result.candidates)
+    work = Work(prediction, seconds, result.tried, edits, result.notes, tally=tally)
+    if result.trace is None:
+        return work
+    return replace(
+        work,
+        sampled=result.trace.sampled,
+        rounds=result.trace.codes,
+        written=result.trace.programs,
+        log=stored_log(result.trace, problem.entry_point),
+    )
+
+
+def graded_record(
+    work: Work,
+    problem: FunctionProblem,
+    key: FunctionKey,
+    box: Sandbox,
+    truth: GroundTruth,
+    *,
+    name: str,
+) -> FunctionRecord:
+    """Grade the work and write it down under `name`. Raises `SandboxUnavailable`."""
+    prediction = work.prediction
+    grade = grade_prediction(prediction, problem, key, box, truth=truth)
+    graded = dict(zip(prediction.candidates or (problem.code,), grade.programs, strict=False))
+    for source in (*work.rounds, *(work.written or ())):
+        if source is not None and source not in graded:
+            graded[source] = grade_program(source, key, box, truth=truth)
+    sampled = None
+    if work.sampled is not None:
+        readable = [test for test in work.sampled if test is not None]
+        verdicts = iter(grade_tests(readable, problem, key, box).verdicts)
+        sampled = _marks(NEITHER if test is None else next(verdicts) for test in work.sampled)
+    return FunctionRecord(
+        id=name,
+        problem=problem.id,
+        status=prediction.status,
+        seconds=round(work.seconds, 3),
+        tried=work.tried,
+        grade=StoredGrade(
+            tests=_marks(grade.tests.verdicts),
+            programs=tuple(map(_bits, grade.programs)),
+            fixed=grade.fixed,
+            sampled=sampled,
+            rounds=tuple(_bits(graded[source]) for source in work.rounds) or None,
+            written=None
+            if work.written is None
+            else tuple("" if one is None else _bits(graded[one]) for one in work.written),
+        ),
+        function=problem.entry_point,
+        code=problem.code,
+        candidates=prediction.candidates,
+        edits=work.edits,
+        tests=tuple(_stored_test(test, problem.entry_point) for test in prediction.tests),
+        notes=work.notes,
+        log=work.log,
+        tally=None if work.tally is None else StoredTally.of(work.tally),
+    )
+
+
+NEITHER = TestVerdict(valid=False, attacks=False, accurate=False)
+
+
+def read_grade(record: FunctionRecord, tests: Literal["tests", "sampled"] = "tests") -> Grade:
+    """The grade that a record holds; with the tests that were kept, or as they were sampled."""
+    stored = record.grade
+    marks = stored.tests if tests == "tests" else stored.sampled or ()
+    return Grade(
+        problem=record.problem,
+        tests=TestGrade(tuple(TestVerdict(*row) for row in marks)),
+        programs=tuple(grades(stored.programs)),
+        fixed=stored.fixed,
+    )
+
+
+def grades(programs: Sequence[str]) -> list[ProgramGrade]:
+    """The grades of programs that a record holds as `0` and `1` per private test."""
+    rows = [tuple(mark == "1" for mark in marks) for marks in programs]
+    return [ProgramGrade(all(verdicts), verdicts, ()) for verdicts in rows]
+
+
+def _bits(program: ProgramGrade) -> str:
+    return "".join("01"[verdict] for verdict in program.verdicts)
+
+
+def _marks(verdicts: Iterable[TestVerdict]) -> tuple[Marks, ...]:
+    return tuple((one.valid, one.attacks, one.accurate) for one in verdicts)
+
+
+def _stored_test(test: UnitTest, function: str) -> StoredTest:
+    data = None
+    try:
+        source_of(test.expected)
+    except NotLiteral:
+        data = base64.b64encode(values.encode(test.expected)).decode()
+    return StoredTest(
+        call=call_source(test.call, function),
+        expected=expected_source(test),
+        confidence=round(test.confidence, 4),
+        source=test.source,
+        expected_data=data,
+    )

@@ -1,0 +1,174 @@
+"""Which of the papers' cells belongs beside a run: by data set, model, method, options and version.
+
+A run without a cell of its own gets none. What the paper varies must be the same; what it fixes for
+all runs (temperature, votes) and how many problems there are may differ, and is then said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from refute_lab.papers.paper import PaperFigure, paper_figures, settings, version_text
+from refute_lab.report.grids import number
+from refute_lab.report.intervals import Estimate
+from refute_lab.report.model_names import paper_model
+
+_SAME_DATA = {"he-fix-released": "he-fix", "swt-lite-v1": "swt-lite", "swt-full-v1": "swt-full"}
+"""Our name of a form of a data set -> the name that its figures have."""
+_LATER = frozenset({"coverage", "coverage_success", "coverage_other"})
+"""Of SWT-Bench: what later versions count otherwise than version 1, under the same name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunKey:
+    """What a run is, as far as a paper's tables tell runs apart."""
+
+    paper: str
+    dataset: str
+    method: str
+    model: str | None
+    """As `--model` names it."""
+    problems: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    given: tuple[str, ...] = ()
+    """As `refute_lab.bench.issues.given_words`."""
+    rules: str = "later"
+    """Of the grading (SWT-Bench): `v1`, or `later`."""
+    as_model: str | None = None
+    """The paper's model that it is to be compared with, whatever its own is."""
+    among_contexts: bool = False
+    """Compare it with Table 5 (SWT-Bench), which has a row for a run that is given nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A run's figure and the paper's."""
+
+    figure: PaperFigure
+    here: Estimate
+    """A share in [0, 1], US$ for one problem, or a count."""
+    problems: int
+    """That the run covers; the paper's: `figure.size`."""
+    model: str
+    """The paper's model where the run's is another one, as the user asked; else empty."""
+    differing: tuple[str, ...]
+    """Settings of the run that are not the paper's: `guard=True`."""
+
+    @property
+    def paper(self) -> float:
+        """The paper's figure, as `here` is scaled: costs are for one problem."""
+        scale = {"percent": 100, "dollars": self.figure.size}.get(self.figure.unit, 1)
+        return self.figure.value / scale
+
+    @property
+    def difference(self) -> Estimate:
+        """Here less there. The paper prints no spread: the interval is of our figure alone."""
+        one, there = self.here, self.paper
+        return Estimate(one.value - there, one.low - there, one.high - there, one.n)
+
+    @property
+    def version(self) -> str:
+        """`paper`, `paper v1`, `leaderboard`."""
+        return version_text(self.figure.paper, self.figure.version)[0]
+
+    @property
+    def table(self) -> str:
+        """`Table 2`."""
+        return self.figure.table
+
+
+def matches(key: RunKey, value: Callable[[PaperFigure], Estimate | None]) -> list[Match]:
+    """The paper's figures of the same run, each beside ours; those that a later table repeats once.
+
+    `value` gives the run's own figure, as `Match.here`; None: it has none.
+    """
+    found: dict[tuple[str, str], Match] = {}
+    for figure in paper_figures(key.paper):
+        name = (figure.metric, figure.version)
+        if name in found or not _belongs(figure, key):
+            continue
+        here = value(figure)
+        if here is not None and not math.isnan(here.value):
+            found[name] = _match(figure, here, key)
+    return list(found.values())
+
+
+def _belongs(figure: PaperFigure, key: RunKey) -> bool:
+    model = key.as_model or paper_model(key.model)
+    return (
+        figure.dataset == _SAME_DATA.get(key.dataset, key.dataset)
+        and figure.method in (key.method, key.method.partition(":")[0])
+        and figure.model in ("-", model)
+        and _same_given(figure, key)
+        and _same_version(figure, key)
+        and all(_holds(name, wanted, key.options) for name, wanted in figure.options.items())
+    )
+
+
+def _holds(name: str, wanted: Any, options: Mapping[str, Any]) -> bool:
+    """Whether a run has what a table states. More rounds hold fewer: `value` takes that round's.
+    Without debugging neither a vote nor backtracking changes the tests that are sampled."""
+    if name == "m":
+        return int(options.get("m", 0)) >= int(wanted)
+    if name in ("vote", "backtrack") and options.get("m") == 0:
+        return True
+    return name in options and bool(options[name] == wanted)
+
+
+def _same_version(figure: PaperFigure, key: RunKey) -> bool:
+    if key.paper != "SWT-Bench":
+        return True
+    if figure.version == "v1":
+        return figure.metric not in _LATER or key.rules == "v1"
+    return key.rules != "v1" and not key.dataset.endswith("-v1")
+
+
+def _same_given(figure: PaperFigure, key: RunKey) -> bool:
+    """Table 5 is for runs that are given something, and for the run beside them that is not."""
+    given = key.given
+    if not given and not key.among_contexts:
+        return not figure.given
+    patch = "none"
+    if "golden patch" in given:
+        patch = "golden"
+    elif any(word.startswith("patches of ") for word in given):
+        patch = "incorrect"
+    test = "golden" if "golden test files" in given else "none"
+    return bool(figure.given) and (figure.given["test"], figure.given["patch"]) == (test, patch)
+
+
+def _match(figure: PaperFigure, here: Estimate, key: RunKey) -> Match:
+    other = key.as_model is not None and key.as_model != paper_model(key.model)
+    differing = tuple(
+        f"{name}={key.options[name]}"
+        for name, wanted in settings(key.paper).items()
+        if key.options.get(name, wanted) != wanted
+    )
+    model = figure.model if other and figure.model != "-" else ""
+    return Match(figure, here, key.problems, model, differing)
+
+
+def match_document(label: str, match: Match) -> dict[str, Any]:
+    """For JSON: both figures (percent figures as shares in [0, 1]), the difference, and where."""
+    figure, difference = match.figure, match.difference
+    return {
+        "run": label,
+        "metric": figure.metric,
+        "unit": "share" if figure.unit == "percent" else figure.unit,
+        "value": match.here.value,
+        "paper": match.paper,
+        "difference": difference.value,
+        "interval": [number(difference.low), number(difference.high)],
+        "version": figure.version,
+        "table": figure.table,
+        "dataset": figure.dataset,
+        "model": figure.model,
+        "method": figure.method,
+        "model_differs": bool(match.model),
+        "problems": match.problems,
+        "paper_problems": figure.size,
+        "settings_differ": list(match.differing),
+    }

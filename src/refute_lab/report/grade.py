@@ -1,0 +1,110 @@
+"""The grades of a run as a table and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from refute_lab.report.bench import figure_document
+from refute_lab.report.grid_text import print_grid
+from refute_lab.report.grids import Grid
+from refute_lab.report.issue_grids import HEADS, figures_row
+from refute_lab.runs.records import ErrorRecord
+from refute_lab.swt.grading.grade_records import GradeRecord, read_grade
+from refute_lab.swt.grading.grade_summary import Columns, Grades, Summary
+
+STATUSES = {
+    "success": "reproduces the issue",
+    "empty": "no patch",
+    "not_applicable": "does not apply",
+    "no_test": "touches no test",
+    "conflict": "conflicts with the golden patch",
+    "not_trusted": "results were meddled with",
+    "timeout": "ran out of time",
+    "crashed": "the test process died",
+    "collection_error": "cannot be imported after the golden patch",
+    "fails_after": "a test fails after the golden patch",
+    "no_test_ran": "none of its tests ran",
+    "passes_before": "no test fails on the original code",
+}
+"""Status of an instance -> what it says to people."""
+
+
+def grade_document(
+    dataset: str, summary: Summary, records: Grades, ids: Sequence[str], run: str
+) -> dict[str, Any]:
+    """`{"dataset", "n", "n_coverage", "metrics": {name: {"value", "stderr"}}, "statuses", ...}`."""
+    return {
+        "dataset": dataset,
+        "n": summary.n,
+        "n_coverage": summary.counted,
+        "metrics": {name: figure_document(figure) for name, figure in summary.figures.items()},
+        "statuses": dict(summary.statuses),
+        "errors": dict(summary.errors),
+        "flaky": summary.flaky,
+        "doubtful": list(summary.doubtful),
+        "other_files": summary.others,
+        "instances": [_instance(records[id]) for id in ids if id in records],
+        "run": run,
+    }
+
+
+def _instance(record: GradeRecord | ErrorRecord) -> dict[str, Any]:
+    if isinstance(record, ErrorRecord):
+        return {"id": record.id, "status": "error", "error": record.error}
+    grade = read_grade(record)
+    verdict = grade.verdict
+    return {
+        "id": grade.id,
+        "status": verdict.status,
+        "fail_to_pass": list(verdict.fail_to_pass),
+        "fail_to_any": list(verdict.fail_to_any),
+        "pass_to_pass": list(verdict.pass_to_pass),
+        "failing_after": list(verdict.failing_after),
+        "flaky": [one.test for one in verdict.own if one.flaky],
+        "broken": list(verdict.broken),
+        "coverage": None if grade.coverage is None else grade.coverage.value,
+        "golden_coverage": None if grade.golden_coverage is None else grade.golden_coverage.value,
+        "golden": None if record.golden is None else asdict(record.golden),
+        "other_files": list(grade.others),
+        "remarks": list(verdict.remarks),
+        "seconds": record.seconds,
+    }
+
+
+def print_grades(
+    title: str, summary: Summary, console: Console, columns: Columns = "later"
+) -> None:
+    """The figures, then why instances failed, then what to be careful about."""
+    whole = f" of {summary.n + len(summary.errors)}" if summary.errors else ""
+    heading = f"{title}, {summary.n}{whole} instances"
+    if not summary.n:
+        console.print(Text(heading, style="bold"), soft_wrap=True)
+    else:
+        row = figures_row("", summary, HEADS[columns])
+        print_grid(Grid("figures", heading, ("", "n", *HEADS[columns].values()), (row,)), console)
+    for status, count in summary.statuses.items():
+        console.print(Text(f"{count:5}  {STATUSES.get(status, status)}"))
+    if summary.errors:
+        console.print(Text(f"{len(summary.errors):5}  without a grade (not counted)"))
+    for text in _cautions(summary):
+        console.print(Text(f"note: {text}", style="dim"))
+
+
+def _cautions(summary: Summary) -> list[str]:
+    notes = []
+    if summary.counted < summary.n:
+        notes.append(f"ΔC is a mean over {summary.counted}: the others have no line that it counts")
+    if summary.others:
+        notes.append(f"{summary.others} predictions touch files that are no tests (--tests-only)")
+    if summary.flaky:
+        notes.append(f"{summary.flaky} predictions hold a flaky test; it counts against them")
+    if summary.doubtful:
+        shown = ", ".join(summary.doubtful[:5])
+        more = f" and {len(summary.doubtful) - 5} more" if len(summary.doubtful) > 5 else ""
+        notes.append(f"the golden tests reproduce nothing here, so doubt: {shown}{more}")
+    return notes

@@ -1,0 +1,382 @@
+"""The tables about graded runs over issues."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from refute_lab.figures import Share
+from refute_lab.papers.paper import SWT_BENCH, PaperFigure
+from refute_lab.papers.paper_grids import differing, paper_grid, paper_rows
+from refute_lab.papers.paper_join import Match, RunKey, matches
+from refute_lab.report.filters import FILTER_HEADS, filter_rows
+from refute_lab.report.grids import (
+    Cell,
+    Grid,
+    Row,
+    count_cell,
+    difference_cell,
+    estimate_cell,
+    p_cell,
+    row_of,
+    text_cell,
+)
+from refute_lab.report.intervals import Estimate, estimate, of_share
+from refute_lab.runs.journal import read_header
+from refute_lab.swt.analysis.filters import FilterRun
+from refute_lab.swt.analysis.overlap import Ensemble, Independence, Pair
+from refute_lab.swt.analysis.runs import GradedRun
+from refute_lab.swt.analysis.study import Breakdown, StudiedRun, Study
+from refute_lab.swt.grading.grade_summary import Columns, Summary
+
+ISSUE_HEADS = {
+    "applicable": "A",
+    "fail_to_any": "F→×",
+    "fail_to_pass": "F→P",
+    "pass_to_pass": "P→P",
+    "success": "S",
+    "coverage": "ΔC",
+    "coverage_success": "ΔC of S",
+    "coverage_other": "ΔC of others",
+}
+"""Figures of Tables 2 and 3 and the heads of their columns."""
+V1_HEADS = {
+    "applicable": "A",
+    "fail_to_any_v1": "F→×",
+    "success": "F→P",
+    "pass_to_pass_v1": "P→P",
+    "coverage": "ΔC",
+    "coverage_success": "ΔC of F→P",
+    "coverage_other": "ΔC of others",
+}
+"""The same as version 1 of the paper has them: its F→P is our S; F→× counts a file that cannot be
+imported, and P→P is every other patch that applies, so that A = F→× + P→P."""
+HEADS: Mapping[Columns, Mapping[str, str]] = {"v1": V1_HEADS, "later": ISSUE_HEADS}
+_BESIDE = {**ISSUE_HEADS, "fail_to_any_v1": "F→× (v1)", "pass_to_pass_v1": "P→P (v1)"}
+"""Names of figures beside the paper's, where both kinds stand in one column."""
+_MEANING = (
+    "% of the n instances, or of as many as it says [95 % interval]. A: the patch applies. "
+    "F→×, F→P, P→P: some test of it does so before → after the golden patch. S: F→P and nothing "
+    "fails after. ΔC: change coverage."
+)
+
+
+def issue_grids(study: Study, *, as_model: str | None = None) -> list[Grid]:
+    """All tables of a study, the main one first."""
+    found = [issue_matches(subject, study, as_model) for subject in study.subjects]
+    beside = [
+        (subject.label, match)
+        for subject, own in zip(study.subjects, found, strict=True)
+        for match in own
+    ]
+    grids = [
+        _main(study, found),
+        *paper_grid(_name(study), study.dataset, beside, _BESIDE),
+        *_samples(study),
+    ]
+    grids += [_breakdown(one, study) for one in study.breakdowns if len(one.groups) > 1]
+    if study.pairs:
+        grids += [_regions(study), _pairs(study)]
+    grids += [_fixes(name, rows, study, as_model) for name, rows in study.fixes]
+    return [*grids, *_costs(study), *_version_1(study, found), *_contexts(study, as_model)]
+
+
+def issue_estimate(subject: StudiedRun, name: str) -> Estimate:
+    """A figure of a run with its interval."""
+    return estimate(subject.summary.figures.get(name))
+
+
+def issue_matches(
+    subject: StudiedRun, study: Study, as_model: str | None, *, among_contexts: bool = False
+) -> tuple[Match, ...]:
+    """What SWT-Bench and its leaderboard say of the same run; `among_contexts`: in Table 5."""
+
+    def value(figure: PaperFigure) -> Estimate | None:
+        if figure.metric == "usd":
+            usd = None if subject.cost is None else subject.cost.usd_per_instance
+            return None if usd is None else Estimate(usd)
+        if figure.metric not in subject.summary.figures:
+            return None
+        return issue_estimate(subject, figure.metric)
+
+    key = replace(_key(subject, study, as_model), among_contexts=among_contexts)
+    return tuple(matches(key, value))
+
+
+def _key(subject: StudiedRun, study: Study, as_model: str | None) -> RunKey:
+    run = subject.run
+    return RunKey(
+        paper=SWT_BENCH,
+        dataset=study.dataset,
+        method=_paper_method(run),
+        model=run.model,
+        problems=subject.summary.n,
+        given=run.given,
+        rules=_rules(run),
+        as_model=as_model,
+    )
+
+
+def _rules(run: GradedRun) -> str:
+    """Whose lines ΔC counts: `v1` where the grading took those of the printed formula."""
+    return "v1" if _executable(run) == "printed" else "later"
+
+
+def _executable(run: GradedRun) -> str:
+    """The lines that ΔC counts, as `--executable` of the grading named them."""
+    header = read_header(run.folder / "grades" / "predictions") or read_header(run.folder) or {}
+    terms = header.get("terms")
+    return str(terms.get("executable", "own")) if isinstance(terms, dict) else "own"
+
+
+def _paper_method(run: GradedRun) -> str:
+    """As the paper's tables name it; the first of several samples is in none of them."""
+    if run.gold:
+        return "gold"
+    if run.oracle:
+        return run.method.partition(" of ")[0]
+    return f"first of {run.method}" if run.method.startswith("pass@") else run.method
+
+
+def _name(study: Study) -> str:
+    return Path(study.dataset).name
+
+
+def _main(study: Study, found: Sequence[Sequence[Match]]) -> Grid:
+    models = {subject.run.model for subject in study.subjects}
+    title = _name(study)
+    if len(models) == 1 and None not in models:
+        title += f": {models.pop()}"
+    rows = _figures(study, found, ISSUE_HEADS)
+    heads = ("", "n", *ISSUE_HEADS.values())
+    return Grid("figures", title, heads, rows, (*cautions(study), _MEANING))
+
+
+def _version_1(study: Study, found: Sequence[Sequence[Match]]) -> list[Grid]:
+    """Tables 2 to 4 with the columns of the paper's first version."""
+    if not any("fail_to_any_v1" in subject.summary.figures for subject in study.subjects):
+        return []
+    rows = _figures(study, found, V1_HEADS)
+    title = f"{_name(study)}, by version 1's definitions (SWT-Bench, Tables 2 to 4)"
+    notes = ["F→P: one test fails before and all pass after. A = F→× + P→P."]
+    other = [one.label for one in study.subjects if _executable(one.run) != "printed"]
+    if other:
+        shown = _some(other)
+        notes.append(f"ΔC of {shown} counts other lines than version 1's (--executable printed)")
+    return [Grid("swt-2", title, ("", "n", *V1_HEADS.values()), rows, tuple(notes), shown=False)]
+
+
+def _figures(
+    study: Study, found: Sequence[Sequence[Match]], heads: Mapping[str, str]
+) -> tuple[Row, ...]:
+    rows: list[Row] = []
+    for subject, own in zip(study.subjects, found, strict=True):
+        rows.append(figures_row(subject.label, subject.summary, heads, subject.run.missing))
+        rows += paper_rows(own, heads, empty=1, digits=1)
+    return tuple(rows)
+
+
+def figures_row(label: str, summary: Summary, heads: Mapping[str, str], missing: int = 0) -> Row:
+    """The figures of one graded run; what is not a share of all its `n` says of how many it is."""
+    size = Cell(f"{summary.n}" + (f" (+{missing})" if missing else ""), summary.n)
+    figures = (estimate(summary.figures.get(name)) for name in heads)
+    return row_of(label, size, *(estimate_cell(one, over=summary.n) for one in figures))
+
+
+def cautions(study: Study) -> list[str]:
+    """What to be careful about."""
+    sets = [frozenset(subject.run.graded) for subject in study.subjects]
+    lines = []
+    if len(set(sets)) > 1:
+        common = frozenset.intersection(*sets)
+        lines.append(differing("instances", list(map(len, sets)), len(common)))
+    ways = [_executable(subject.run) for subject in study.subjects]
+    if len(set(ways)) > 1:
+        each = zip(study.subjects, ways, strict=True)
+        told = "; ".join(f"{subject.label}: {way}" for subject, way in each)
+        lines.append(f"ΔC counts other lines from run to run (--executable): {told}")
+    for subject in study.subjects:
+        summary = subject.summary
+        if summary.counted < summary.n:
+            lines.append(
+                f"{subject.label}: ΔC is a mean over {summary.counted} of {summary.n}, "
+                "as the others have no line that it counts"
+            )
+        if summary.errors:
+            lines.append(f"{subject.label}: no grade for {_some(sorted(summary.errors))}")
+        if summary.doubtful:
+            doubtful = _some(summary.doubtful)
+            lines.append(f"{subject.label}: the golden tests reproduce nothing here: {doubtful}")
+    return lines
+
+
+def _some(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
+    return ", ".join(ids[:3]) + more
+
+
+def _samples(study: Study) -> list[Grid]:
+    most = max((len(subject.pass_at) for subject in study.subjects), default=0)
+    if not most:
+        return []
+    rows = [
+        row_of(
+            subject.run.method,
+            *(estimate_cell(estimate(one)) for one in subject.pass_at),
+            *[""] * (most - len(subject.pass_at)),
+        )
+        for subject in study.subjects
+        if subject.pass_at
+    ]
+    heads = ("", *(f"pass@{k + 1}" for k in range(most)))
+    return [Grid("samples", f"{_name(study)}, S of the best of k samples", heads, tuple(rows))]
+
+
+def _breakdown(one: Breakdown, study: Study) -> Grid:
+    """Figures 5 and 6: S in groups of instances, and what fixes resolve there."""
+    sizes = (count_cell(len(group.ids)) for group in one.groups)
+    rows = [row_of("instances", *sizes, kind="total")]
+    rows += [
+        row_of(subject.label, *_shares([shares[at] for shares in one.shares], one))
+        for at, subject in enumerate(study.subjects)
+    ]
+    rows += [row_of(f"fixes: {name}", *_shares(shares, one)) for name, shares in one.fixes]
+    heads = ("", *(group.label for group in one.groups))
+    name = "-".join(one.title.split()[:2])
+    return Grid(name, f"{_name(study)}, S {one.title}, %", heads, tuple(rows))
+
+
+def _shares(shares: Sequence[Share], one: Breakdown) -> Iterator[Cell]:
+    for share, group in zip(shares, one.groups, strict=True):
+        yield estimate_cell(of_share(share), over=len(group.ids))
+
+
+def _regions(study: Study) -> Grid:
+    found = study.ensemble
+    rows = [
+        row_of(region_name(places, study), count_cell(count))
+        for places, count in found.regions.items()
+    ]
+    rows.append(row_of("the ideal ensemble", _ideal(found), kind="total"))
+    title = f"{_name(study)}, overlap of S on {found.n} common instances"
+    return Grid("overlap", title, ("solved by just", "instances"), tuple(rows))
+
+
+def _ideal(found: Ensemble) -> Cell:
+    """What a perfect choice among the runs would solve."""
+    share = f" ({100 * found.ideal / found.n:.1f} %)" if found.n else ""
+    return Cell(f"{found.ideal}{share}", found.ideal)
+
+
+def region_name(places: Sequence[int], study: Study) -> str:
+    """The runs of a region of the Venn diagram."""
+    if len(places) > 1 and len(places) == sum(one.run.is_method for one in study.subjects):
+        return "all"
+    return " + ".join(study.subjects[at].label for at in places)
+
+
+def _pairs(study: Study) -> Grid:
+    rows = [_pair(pair, study) for pair in study.pairs]
+    heads = ("", "n", "both", "only first", "only second", "difference", "p", "p (Holm)")
+    note = "points of S, first less second [95 %, Tango]; p: McNemar's exact test, and Holm's"
+    title = f"{_name(study)}, two runs on the same instances"
+    return Grid("pairs", title, heads, tuple(rows), (note,))
+
+
+def _pair(pair: Pair, study: Study) -> Row:
+    names = f"{study.subjects[pair.first].label} / {study.subjects[pair.second].label}"
+    counts = map(count_cell, (pair.n, pair.both, pair.only_first, pair.only_second))
+    interval = pair.interval
+    difference = Estimate(pair.difference if pair.n else math.nan, interval.low, interval.high)
+    return row_of(
+        names, *counts, difference_cell(difference), p_cell(pair.p), p_cell(pair.adjusted)
+    )
+
+
+def _fixes(name: str, rows: Sequence[Independence], study: Study, as_model: str | None) -> Grid:
+    """Table 6: instances whose tests succeed against those whose fixes do."""
+    lines: list[Row] = []
+    for subject, found in zip(study.subjects, rows, strict=True):
+        counts = (found.n, found.both + found.only_tests, found.both + found.only_fixes, found.both)
+        expected = count_cell(found.expected, ".1f")
+        tests = map(p_cell, (found.p_greater, found.p, found.p_chi_squared))
+        lines.append(row_of(subject.label, *map(count_cell, counts), expected, *tests))
+        printed = matches(
+            _key(subject, study, as_model),
+            lambda figure: Estimate(1.0) if figure.table == "Table 6" else None,
+        )
+        values = {match.figure.metric: match.figure for match in printed}
+        if values:
+            counts_there = [values[m].value for m in ("solved_tests", "solved_fixes", "overlap")]
+            lines.append(
+                row_of(
+                    f"  {printed[0].version}: {printed[0].table}",
+                    count_cell(values["p"].size),
+                    *map(count_cell, counts_there),
+                    "",
+                    p_cell(values["p"].value / 100),
+                    "",
+                    "",
+                    kind="paper",
+                )
+            )
+    heads = ("", "n", "tests", "fixes", "both", "if independent", "p, one-sided", "p", "p (χ²)")
+    title = f"{_name(study)}, solving tests and solving fixes: {name}"
+    note = (
+        "if independent: so many of both were to be expected; p: Fisher's exact test, one-sided "
+        "(which fits the paper's) and two-sided; Pearson's χ²",
+    )
+    return Grid("fixes", title, heads, tuple(lines), note)
+
+
+def _costs(study: Study) -> list[Grid]:
+    rows = []
+    for subject in study.subjects:
+        cost = subject.cost
+        if cost is not None and cost.samples:
+            money = (cost.usd, cost.usd_per_instance, cost.usd_per_success)
+            rows.append(
+                row_of(
+                    subject.label,
+                    *map(count_cell, (cost.instances, cost.samples, cost.tokens)),
+                    *(count_cell(value, ".2f") for value in money),
+                    count_cell(cost.seconds / 3600, ".1f"),
+                )
+            )
+    heads = ("", "instances", "samples", "tokens", "US$", "a piece", "per success", "hours")
+    return [Grid("cost", f"{_name(study)}, cost", heads, tuple(rows))] if rows else []
+
+
+def _contexts(study: Study, as_model: str | None) -> list[Grid]:
+    """Table 5: one method given test files, or patches, beside what it does without."""
+    rows: list[Row] = []
+    for subject in study.subjects:
+        own = issue_matches(subject, study, as_model, among_contexts=True)
+        given = subject.run.given
+        test = "golden" if "golden test files" in given else "-"
+        patches = [word for word in given if "patch" in word and "test" not in word]
+        told = "may be wrong" if any("wrong" in word for word in given) else ""
+        names = ("applicable", "fail_to_any_v1", "success", "pass_to_pass_v1")
+        n = subject.summary.n
+        cells = [estimate_cell(issue_estimate(subject, name), over=n) for name in names]
+        besides = "-" if "alone" in given else "BM25's files"
+        where = (test, patches[0] if patches else "-", told, besides)
+        rows.append(row_of(subject.label, *where, count_cell(n), *cells))
+        rows += paper_rows(own, names, empty=5, digits=1)
+    if not any(subject.run.given for subject in study.subjects):
+        return []
+    heads = ("", "test files", "patch", "told", "besides", "n", "A", "F→×", "S", "P→P")
+    title = f"{_name(study)}, by what is given (SWT-Bench, Table 5)"
+    note = "F→×, S, P→P: version 1's; S is its F→P"
+    return [Grid("swt-5", title, heads, tuple(rows), (note,), shown=False)]
+
+
+def filter_grid(run: FilterRun) -> Grid:
+    """Precision and recall of a filter of fixes."""
+    left_out = run.result.proposed - run.result.unfiltered.kept
+    lines = [f"{left_out} fixes do not apply"] if left_out else []
+    lines.append("%, with 95 % intervals; right: by the golden tests")
+    rows = tuple(row_of(*map(text_cell, row)) for row in filter_rows(run))
+    return Grid("filter", run.title, tuple(FILTER_HEADS), rows, tuple(lines))

@@ -1,0 +1,188 @@
+"""One self-contained HTML page about graded runs over issues."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from refute_lab.bench.issues import PredictionRecord
+from refute_lab.papers.paper import SWT_BENCH, claims, facts
+from refute_lab.report.charts import ChartLine, ChartRow, dot_plot, line_plot, over_tokens
+from refute_lab.report.grade import STATUSES
+from refute_lab.report.intervals import Estimate, estimate, of_share
+from refute_lab.report.issue_grids import ISSUE_HEADS, filter_grid, issue_estimate, issue_grids
+from refute_lab.report.template import chart, diff_lines, line_chart, rendered, shortened
+from refute_lab.report.venn import MOST_SETS, venn
+from refute_lab.runs.records import ErrorRecord
+from refute_lab.swt.analysis.filters import FilterRun
+from refute_lab.swt.analysis.study import Breakdown, StudiedRun, Study
+from refute_lab.swt.grading.grade_records import GradeRecord, read_grade
+
+LONGEST_PATCH = 200
+"""Lines of a patch that are shown."""
+MOST_TESTS = 50
+"""Tests of one instance that are shown."""
+
+
+def render_studies(
+    studies: Sequence[Study],
+    filters: Sequence[FilterRun] = (),
+    *,
+    as_model: str | None = None,
+) -> str:
+    """The page as HTML text."""
+    datasets = [one.dataset for one in studies] or [one.dataset for one in filters]
+    return rendered(
+        "studies.html.jinja",
+        datasets=[Path(name).name for name in dict.fromkeys(datasets)],
+        studies=[_study(one, as_model) for one in studies],
+        filters=[_filter(one) for one in filters],
+        claims=claims(SWT_BENCH),
+        facts=facts(SWT_BENCH),
+    )
+
+
+def _filter(run: FilterRun) -> Mapping[str, Any]:
+    points = [
+        (point.recall, Estimate(point.precision, interval.low, interval.high))
+        for point in (*run.result.curve, run.result.unfiltered)
+        if not math.isnan(point.recall)
+        for interval in (point.precision_interval,)
+    ]
+    shown = ChartLine(run.fixer, tuple(sorted(points, key=lambda point: point[0])))
+    title = "Precision over recall, by the confidence that is asked for; last, without the filter"
+    svg = line_plot([shown], "recall", "precision", shares=True)
+    return {
+        "title": run.title,
+        "dataset": Path(run.dataset).name,
+        "folder": str(run.folder),
+        "grid": filter_grid(run),
+        "charts": [chart(title, [run.fixer], svg)] if points else [],
+    }
+
+
+def _study(study: Study, as_model: str | None) -> Mapping[str, Any]:
+    grids = issue_grids(study, as_model=as_model)
+    drawn = _venn(study)
+    return {
+        "name": Path(study.dataset).name,
+        "main": grids[0],
+        "grids": grids[1:],
+        "charts": list(_charts(study)),
+        "venn": None if drawn is None else Markup(drawn),
+        "left_out": len(_methods(study)) > MOST_SETS,
+        "runs": [_run(subject) for subject in study.subjects],
+    }
+
+
+def _charts(study: Study) -> Iterator[Mapping[str, Any]]:
+    subjects, labels = study.subjects, [subject.label for subject in study.subjects]
+    scale = "%, with 95 % intervals"
+    dots = [
+        ChartRow(head, tuple(issue_estimate(subject, name) for subject in subjects))
+        for name, head in ISSUE_HEADS.items()
+    ]
+    yield chart("Figures", labels, dot_plot(dots, labels, scale))
+    lines = [
+        ChartLine(
+            s.label,
+            tuple((float(k), estimate(one, s.summary.n)) for k, one in enumerate(s.pass_at, 1)),
+        )
+        for s in subjects
+    ]
+    if any(line.points for line in lines):
+        svg = line_plot(lines, "samples (k)", "S of the best of k")
+        yield line_chart("S of the best of k samples", lines, svg)
+    lines = [ChartLine(s.label, _over_tokens(s)) for s in subjects]
+    if any(line.points for line in lines):
+        yield line_chart("S over tokens", lines, over_tokens(lines, "S"))
+    for one in study.breakdowns:
+        if len(one.groups) > 1:
+            names = [*labels, *(f"fixes: {name}" for name, _ in one.fixes)]
+            yield chart(f"S {one.title}", names, dot_plot(_groups(one), names, scale))
+
+
+def _over_tokens(subject: StudiedRun) -> tuple[tuple[float, Estimate], ...]:
+    if subject.cost is None or not subject.cost.tokens:
+        return ()
+    tokens = subject.cost.tokens / subject.cost.instances
+    return ((tokens, issue_estimate(subject, "success")),)
+
+
+def _groups(one: Breakdown) -> list[ChartRow]:
+    return [
+        ChartRow(
+            group.label,
+            (
+                *(of_share(share) for share in one.shares[at]),
+                *(of_share(shares[at]) for _, shares in one.fixes),
+            ),
+        )
+        for at, group in enumerate(one.groups)
+    ]
+
+
+def _methods(study: Study) -> list[int]:
+    """Places of the runs that are compared with each other, those that solve most first."""
+    places = [at for at, subject in enumerate(study.subjects) if subject.run.is_method]
+    regions = study.ensemble.regions.items()
+    solved = {at: sum(count for where, count in regions if at in where) for at in places}
+    return sorted(places, key=lambda at: (-solved[at], at))
+
+
+def _venn(study: Study) -> str | None:
+    """SWT-Bench's Figure 7, of the runs that solve most; None for fewer than two."""
+    chosen = sorted(_methods(study)[:MOST_SETS])
+    if len(chosen) < 2:
+        return None
+    regions: Counter[tuple[int, ...]] = Counter()
+    for where, count in study.ensemble.regions.items():
+        regions[tuple(chosen.index(at) for at in where if at in chosen)] += count
+    regions.pop((), None)
+    return venn([study.subjects[at].label for at in chosen], regions)
+
+
+# -- a run: its instances --------------------------------------------------------------------------
+
+
+def _run(subject: StudiedRun) -> Mapping[str, Any]:
+    run = subject.run
+    work = {one.id: one for one in run.work if not isinstance(one, ErrorRecord)}
+    groups: dict[str, list[Mapping[str, Any]]] = {label: [] for label in STATUSES.values()}
+    groups["without a grade"] = []
+    for id, record in run.grades.items():
+        label = STATUSES.get(record.status, "without a grade")
+        groups[label].append(_instance(id, record, work.get(id)))
+    return {
+        "label": subject.label,
+        "folder": str(run.folder),
+        "groups": [(label, rows) for label, rows in groups.items() if rows],
+    }
+
+
+def _instance(
+    id: str, record: GradeRecord | ErrorRecord, work: PredictionRecord | None
+) -> Mapping[str, Any]:
+    notes = [] if work is None else [shortened(note) for note in work.prediction.notes]
+    written = "" if work is None else work.prediction.patch
+    patch = diff_lines(written.splitlines()[:LONGEST_PATCH])
+    if isinstance(record, ErrorRecord):
+        lines = [shortened(record.error), *notes]
+        return {"id": id, "lines": lines, "tests": [], "coverage": "", "patch": patch}
+    grade = read_grade(record)
+    value = None if grade.coverage is None else grade.coverage.value
+    return {
+        "id": id,
+        "lines": [*(shortened(remark) for remark in grade.verdict.remarks), *notes],
+        "tests": [
+            (shortened(one.test), one.before, one.after, one.flaky)
+            for one in grade.verdict.own[:MOST_TESTS]
+        ],
+        "coverage": "" if value is None else f"{100 * value:.0f}",
+        "patch": patch,
+    }

@@ -1,0 +1,32 @@
+"""Rewards for programs and for tests that cannot be earned by cheating.
+
+>>> from refute import reward
+>>> task = reward.Task(entry_point="double", tests=(reward.Test((3,), expected=6),))
+>>> reward.grade("def double(x):\\n    return 2 * x\\n", task).reward
+1.0
+
+A program runs in the sandbox. It is given the inputs of the tests and never what is expected of it;
+what it returns crosses as data, and this side compares. `Grader` is the same with many sandboxes.
+"""
+
+from __future__ import annotations
+
+from refute_lab.rewards.grading import grade, grade_async
+from refute_lab.rewards.pool import Grader
+from refute_lab.rewards.remote import Remote
+from refute_lab.rewards.task import Task, Test
+from refute_lab.rewards.testing import TestReward, grade_test
+from refute_lab.rewards.verdict import TestResult, Verdict
+
+__all__ = [
+    "Grader",
+    "Remote",
+    "Task",
+    "Test",
+    "TestResult",
+    "TestReward",
+    "Verdict",
+    "grade",
+    "grade_async",
+    "grade_test",
+]

@@ -1,0 +1,196 @@
+"""Executors: where the work units of a run are done. The driver alone writes the journal.
+
+A unit is small, holds all that its work needs, and may be done twice (a worker that dies takes its
+unit with it); what comes back is a record, a dataclass of plain data. So an executor may be
+anything that can do units somewhere and hand records back: processes, an event loop, a cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from refute.errors import ContextTooLong, InputError, Unavailable
+from refute.runs.pool import Failed, cores, run_tasks
+from refute_lab.runs.records import PutOff, Record, Sent, WithFiles
+
+Unit = TypeVar("Unit")
+Done = Callable[[Any, Record | WithFiles | PutOff | Sent | Failed], None]
+"""Told what became of a unit. What it raises ends the run, and is raised by `Executor.run`."""
+Leave = Callable[[], None]
+
+
+class Executor(Protocol):
+    """Does work units and tells what became of each, in the order in which they end."""
+
+    def run(self, units: Sequence[Any], start: Callable[[], Any], done: Done) -> None:
+        """Do all `units`. `start` sets up a worker and gives what does a unit; of which kind it has
+        to be is the executor's to say. One call of `done` at a time."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """Worker processes, for work that computes.
+
+    `start` is picklable, called once in each process, and returns `(unit) -> Record`, or the record
+    `WithFiles`.
+    """
+
+    jobs: int | None = None
+    """None: as many as there are cores."""
+
+    def run(self, units: Sequence[Any], start: Callable[[], Any], done: Done) -> None:
+        """See `Executor.run`."""
+        with closing(run_tasks(units, start=start, jobs=self.jobs or cores())) as results:
+            for unit, result in results:
+                done(unit, result)
+
+
+class Clerk(Protocol):
+    """What a worker elsewhere needs and says besides its records: plain data until it is opened."""
+
+    def opened(self) -> AbstractContextManager[None]:
+        """In effect while the worker lasts."""
+        ...
+
+    def told(self, brief: str) -> None:
+        """Before a unit: what the keeper gave for it."""
+        ...
+
+    def says(self) -> str:
+        """After a unit, for the keeper; "" for nothing."""
+        ...
+
+
+class Keeper(Protocol):
+    """What one process keeps for workers that are elsewhere: a budget, files. Each worker has a
+    number of its own."""
+
+    def clerk(self) -> Clerk:
+        """For each worker, as it starts."""
+        ...
+
+    def brief(self, worker: int) -> str:
+        """For the clerk, with a unit; "" for nothing."""
+        ...
+
+    def hear(self, worker: int, text: str) -> None:
+        """What a clerk says, before what became of the unit is told. Raises `ValueError` where it
+        is no such thing; any other exception ends the run."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workers:
+    """What is asked of an executor that is chosen by name, and what one worker takes of a
+    machine."""
+
+    jobs: int | None = None
+    """Workers at most; None: as many as it deems right."""
+    place: str = ""
+    """What follows the name: `--executor NAME:PLACE`."""
+    waits: bool = False
+    """`start` is as `Concurrent` wants it, not as `Processes` does."""
+    each: int = 1
+    """Units that a worker does at once, where it waits."""
+    memory: int = 0
+    """Bytes that a worker may well need; 0: not known."""
+    gpus: float = 0.0
+    keeper: Keeper | None = None
+    """Where it waits: what is kept here for all of them. An executor that cannot take it along
+    raises `InputError`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorSpec:
+    """An executor by name; other packages name theirs as entry points `refute.executors`."""
+
+    name: str
+    summary: str
+    """One line for people."""
+    make: Callable[[Workers], Executor]
+    """Raises `InputError` for what it cannot do."""
+
+
+def _processes(workers: Workers) -> Executor:
+    if workers.waits:
+        told = "is for work that computes; this waits for a model or for tests"
+        raise InputError(f"--executor processes {told}")
+    if workers.place:
+        raise InputError(f"--executor processes:{workers.place}: processes are of this machine")
+    return Processes(workers.jobs)
+
+
+PROCESSES = ExecutorSpec(
+    name="processes", summary="Worker processes on this machine.", make=_processes
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrent:
+    """One asyncio loop, for work that waits: for a model, for tests.
+
+    `start` returns an asynchronous context manager that gives `(unit, leave) -> Awaitable[Record]`:
+    a unit's place among the `at_once` goes to the next as soon as its work calls `leave`; what it
+    does after that (grading, say) holds up nobody.
+    """
+
+    at_once: int
+
+    def run(self, units: Sequence[Any], start: Callable[[], Any], done: Done) -> None:
+        """See `Executor.run`."""
+        asyncio.run(self.run_here(units, start, done))
+
+    async def run_here(
+        self,
+        units: Sequence[Unit],
+        start: Callable[
+            [], AbstractAsyncContextManager[Callable[[Unit, Leave], Awaitable[Record]]]
+        ],
+        done: Done,
+    ) -> None:
+        """`run` in the running event loop. `done` is called in a thread."""
+        places, telling = asyncio.Semaphore(self.at_once), asyncio.Lock()
+
+        async def seated(do: Callable[[Unit, Leave], Awaitable[Record]], unit: Unit) -> Record:
+            await places.acquire()
+            held = True
+
+            def leave() -> None:
+                nonlocal held
+                if held:
+                    held = False
+                    places.release()
+
+            try:
+                return await do(unit, leave)
+            finally:
+                leave()
+
+        async def one(do: Callable[[Unit, Leave], Awaitable[Record]], unit: Unit) -> None:
+            result: Record | Failed
+            try:
+                result = await seated(do, unit)
+            except Exception as error:
+                result = Failed(one_line(error), error=error)
+            async with telling:
+                await asyncio.to_thread(done, unit, result)
+
+        async with start() as do:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for unit in units:
+                        group.create_task(one(do, unit))
+            except ExceptionGroup as errors:
+                raise errors.exceptions[0] from None
+
+
+def one_line(error: Exception) -> str:
+    """One line; an error that is nobody's but ours says so."""
+    text = " ".join(str(error).split())
+    known = isinstance(error, Unavailable | ContextTooLong)
+    return text if known and text else f"{type(error).__name__}: {text}"

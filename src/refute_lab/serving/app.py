@@ -1,0 +1,316 @@
+"""The application: paths, who may ask, what is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from refute.errors import BAD_INPUT, UNAVAILABLE, told
+from refute_lab.rewards.task import Kind
+from refute_lab.serving.access import Tokens
+from refute_lab.serving.held import Full, Held, Share
+from refute_lab.serving.known import Known
+from refute_lab.serving.line import Busy, Job, TooMany
+from refute_lab.serving.measures import CONTENT_TYPE
+from refute_lab.serving.openapi import document
+from refute_lab.serving.requests import (
+    Asked,
+    Bounds,
+    Malformed,
+    read_batch,
+    read_one,
+    read_trial,
+)
+from refute_lab.serving.verdicts import Verdicts
+
+Result = TypeVar("Result")
+_BODY_SECONDS = 30.0
+"""For the body of a request to arrive."""
+_LARGE = 1 << 17
+"""Bytes of a body that is read outside of the event loop."""
+_RETRY = 1
+"""Seconds to wait where a sandbox could not be had."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What the application serves."""
+
+    verdicts: Verdicts
+    tokens: Tokens
+    bounds: Bounds
+    held: Held
+    known: Known
+    most_body: int
+    """Bytes."""
+
+
+class Refused(Exception):
+    """The request is answered with a line that says why."""
+
+    def __init__(self, status: int, line: str, retry: int | None = None) -> None:
+        super().__init__(line)
+        self.status = status
+        self.line = line
+        self.headers = {} if retry is None else {"Retry-After": str(retry)}
+        if status == 401:
+            self.headers["WWW-Authenticate"] = "Bearer"
+
+
+Handler = Callable[[Service, Request, str, ExitStack], Awaitable[Response]]
+"""Answers a tenant's request; what the stack holds is given back when the answer is sent."""
+
+
+def application(service: Service) -> Starlette:
+    """The ASGI application."""
+    asked: dict[str, Handler] = {
+        "/v1/grade": _grade(),
+        "/v1/stdio": _grade("stdio"),
+        "/v1/assert": _grade("asserts"),
+        "/v1/test_reward": _test_reward,
+        "/v1/grade_batch": _grade_batch,
+    }
+    told_to_all: dict[str, Handler] = {"/healthz": _health, "/openapi.json": _openapi}
+    routes = [Route(path, _Endpoint(service, one), methods=["POST"]) for path, one in asked.items()]
+    for path, handler in told_to_all.items():
+        routes.append(Route(path, _Endpoint(service, handler, known=False), methods=["GET"]))
+    routes.append(Route("/metrics", _Endpoint(service, _metrics), methods=["GET"]))
+
+    async def no_such(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        paths = ", ".join(route.path for route in routes)
+        lines = {404: f"no such path; there are {paths}", 405: f"not by {request.method}"}
+        return _refusal(error.status_code, lines.get(error.status_code, error.detail))
+
+    return Starlette(routes=routes, exception_handlers={HTTPException: no_such})
+
+
+class _Endpoint:
+    """One path, as an ASGI application: errors are answers, and the answer is counted."""
+
+    def __init__(self, service: Service, handler: Handler, *, known: bool = True) -> None:
+        self._service = service
+        self._handler = handler
+        self._known = known
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        service = self._service
+        with ExitStack() as stack:
+            try:
+                tenant = _tenant(service, request) if self._known else ""
+                response = await self._handler(service, request, tenant, stack)
+            except ClientDisconnect:
+                return
+            except Exception as error:
+                response = _answer_to(error)
+            service.verdicts.measures.requests.labels(scope["path"], response.status_code).inc()
+            await response(scope, receive, send)
+
+
+def _answer_to(error: Exception) -> Response:
+    match error:
+        case Refused():
+            return _refusal(error.status, error.line, error.headers)
+        case Malformed():
+            return _refusal(400, str(error))
+        case Busy(seconds=seconds):
+            return _answer_to(Refused(429, f"the line is full: try again in {seconds} s", seconds))
+    status, line = _status(error)
+    return _answer_to(Refused(status, line, _RETRY if status == 503 else None))
+
+
+def _status(error: Exception) -> tuple[int, str]:
+    """Of an exception of the library."""
+    exit_status, line = told(error)
+    found = {BAD_INPUT: 422, UNAVAILABLE: 503}.get(exit_status, 500)
+    return found, f"internal error at {line}" if found == 500 else line
+
+
+def _refusal(status: int, line: str, headers: dict[str, str] | None = None) -> Response:
+    return _json({"error": line}, status, headers)
+
+
+def _json(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(msgspec.json.encode(content), status, headers, "application/json")
+
+
+# -- who asks --------------------------------------------------------------------------------------
+
+_HERE = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?", re.IGNORECASE)
+
+
+def _tenant(service: Service, request: Request) -> str:
+    """Who asks. Raises `Refused`."""
+    headers = request.headers
+    if not len(service.tokens) and (
+        "origin" in headers or not _HERE.fullmatch(headers.get("host", ""))
+    ):  # a web page that a browser on this machine shows
+        raise Refused(403, "without tokens (--token-file) only programs of this machine may ask")
+    tenant = service.tokens.tenant(headers.get("authorization"))
+    if tenant is None:
+        raise Refused(401, "needs the header Authorization: Bearer TOKEN, with a token known here")
+    return tenant
+
+
+async def _body(service: Service, request: Request, share: Share) -> bytes:
+    """The body, as far as it may be. Raises `Refused` and `ClientDisconnect`."""
+    most, large = service.most_body, f"the body has more than {service.most_body} bytes"
+    if request.headers.get("content-encoding", "identity") != "identity":
+        raise Refused(415, "the body must not be compressed")
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and (len(length) > 18 or int(length) > most):
+        raise Refused(413, large)
+    found = bytearray()
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            async for chunk in request.stream():
+                if len(found) + len(chunk) > most:
+                    raise Refused(413, large)
+                share.add(len(chunk))
+                found += chunk
+    except TimeoutError:
+        raise Refused(408, f"the body did not arrive in {_BODY_SECONDS:g} s") from None
+    except Full:
+        raise Refused(429, "too much of yours waits here: try again", 1) from None
+    return bytes(found)
+
+
+# -- what is asked ---------------------------------------------------------------------------------
+
+
+def _grade(kind: Kind | None = None) -> Handler:
+    """Answers a request for one verdict; `kind`: of its task, where it has to be that."""
+
+    async def grade(service: Service, request: Request, tenant: str, stack: ExitStack) -> Response:
+        body = await _body(service, request, stack.enter_context(service.held.share(tenant)))
+        if len(body) < _LARGE:
+            asked = service.known.read(tenant, body, kind)
+        else:
+            asked = await asyncio.to_thread(read_one, body, service.bounds, kind)
+        return await _answered(service, request, tenant, stack, asked)
+
+    return grade
+
+
+async def _test_reward(
+    service: Service, request: Request, tenant: str, stack: ExitStack
+) -> Response:
+    body = await _body(service, request, stack.enter_context(service.held.share(tenant)))
+    asked = await _read(read_trial, body, service.bounds)
+    return await _answered(service, request, tenant, stack, asked)
+
+
+async def _answered(
+    service: Service, request: Request, tenant: str, stack: ExitStack, asked: Asked
+) -> Response:
+    (verdict,) = _enter(service, tenant, [service.verdicts.job(asked)], stack)
+    return _json(await _unless_gone(request.receive, verdict))
+
+
+async def _grade_batch(
+    service: Service, request: Request, tenant: str, stack: ExitStack
+) -> Response:
+    body = await _body(service, request, stack.enter_context(service.held.share(tenant)))
+    programs = await _read(read_batch, body, service.bounds)
+    jobs = [service.verdicts.job(program) for program in programs]
+    return _Lines(_enter(service, tenant, jobs, stack))
+
+
+def _enter(
+    service: Service, tenant: str, jobs: list[Job], stack: ExitStack
+) -> list[asyncio.Future[Any]]:
+    line = service.verdicts.line
+    try:
+        return stack.enter_context(line.entered(tenant, jobs))
+    except TooMany:
+        raise Refused(
+            413, f"{len(jobs)} programs at once: this server takes {line.most + line.places}"
+        ) from None
+
+
+async def _read(read: Callable[[bytes, Bounds], Result], body: bytes, bounds: Bounds) -> Result:
+    if len(body) < _LARGE:
+        return read(body, bounds)
+    return await asyncio.to_thread(read, body, bounds)
+
+
+class _Lines(Response):
+    """A line of JSON for each future, in their order, as they are done."""
+
+    media_type = "application/x-ndjson"
+
+    def __init__(self, futures: list[asyncio.Future[Any]]) -> None:
+        super().__init__()
+        del self.headers["content-length"]
+        self._futures = futures
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        writing = asyncio.ensure_future(self._write(send))
+        try:
+            await _unless_gone(receive, writing)
+        except ClientDisconnect:
+            pass
+        finally:
+            writing.cancel()
+
+    async def _write(self, send: Send) -> None:
+        head = {"status": self.status_code, "headers": self.raw_headers}
+        await send({"type": "http.response.start", **head})
+        for index, future in enumerate(self._futures):
+            line: dict[str, Any] = {"index": index}
+            try:
+                line["verdict"] = await future
+            except Exception as error:
+                line["status"], line["error"] = _status(error)
+            content = msgspec.json.encode(line) + b"\n"
+            await send({"type": "http.response.body", "body": content, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def _unless_gone(receive: Receive, work: asyncio.Future[Result]) -> Result:
+    """What `work` comes to. Raises `ClientDisconnect` when the client does not wait for it."""
+    gone = asyncio.ensure_future(_gone(receive))
+    gone.add_done_callback(lambda _: work.cancel())
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if gone.done():
+            raise ClientDisconnect from None
+        raise
+    finally:
+        gone.cancel()
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+# -- what is told ----------------------------------------------------------------------------------
+
+
+async def _health(service: Service, request: Request, tenant: str, stack: ExitStack) -> Response:
+    if await service.verdicts.probe():
+        return _json({"status": "ok"})
+    raise Refused(503, "no sandbox; `refute doctor` says what is missing", _RETRY)
+
+
+async def _metrics(service: Service, request: Request, tenant: str, stack: ExitStack) -> Response:
+    return Response(service.verdicts.measures.text(), media_type=CONTENT_TYPE)
+
+
+async def _openapi(service: Service, request: Request, tenant: str, stack: ExitStack) -> Response:
+    return _json(document())

@@ -1,0 +1,105 @@
+"""From programs to verdicts: one grader, with the line before it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from refute.errors import DatasetError, InputError, Unavailable
+from refute_lab.rewards import Grader, Task, Test, TestReward, Verdict
+from refute_lab.serving.line import Job, Line
+from refute_lab.serving.measures import Measures
+from refute_lab.serving.requests import Asked, Bounds, Named, Trial
+
+Result = TypeVar("Result")
+_PROBE = Task(entry_point="f", tests=(Test((1,), expected=2),))
+_PROBE_PROGRAM = "def f(x):\n    return x + 1\n"
+_MOST_TASKS = 2000
+"""Tasks of datasets that are kept."""
+
+
+class Verdicts:
+    """What a server grades with. For one event loop."""
+
+    def __init__(
+        self, grader: Grader, line: Line, bounds: Bounds, data: Path | None = None
+    ) -> None:
+        """`data`: where datasets are (see `refute_lab.datasets.load`)."""
+        self.line = line
+        self.measures = Measures(line)
+        self.fit = True
+        """Whether the last program that was to be graded found a sandbox."""
+        self._grader = grader
+        self._bounds = bounds
+        self._data = data
+        self._tasks: OrderedDict[Named, Task] = OrderedDict()
+        self._loading = asyncio.Lock()
+
+    def job(self, asked: Asked) -> Job:
+        """What makes the answer, for the line."""
+
+        async def verdict() -> Verdict | TestReward:
+            if isinstance(asked, Trial):
+                return await self._watched(
+                    self._grader.grade_test_async(
+                        asked.test, asked.reference, asked.faulty, **asked.how
+                    )
+                )
+            task = asked.task
+            if isinstance(task, Named):
+                task = await self._task(task)
+            return await self._graded(asked.source, task, asked.partial)
+
+        return verdict
+
+    async def probe(self) -> bool:
+        """Whether a program that is right is told so: asked only after one found no sandbox."""
+        if not self.fit:
+            try:
+                await self._graded(_PROBE_PROGRAM, _PROBE, False)
+            except Unavailable:
+                pass
+        return self.fit
+
+    async def _graded(self, source: str, task: Task, partial: bool) -> Verdict:
+        verdict = await self._watched(self._grader.grade_async(source, task, partial=partial))
+        self.measures.verdicts.labels("yes" if verdict.passed else "no").inc()
+        self.measures.sandbox_seconds.inc(verdict.cpu_seconds)
+        return verdict
+
+    async def _watched(self, work: Awaitable[Result]) -> Result:
+        """The result; whether there was a sandbox is remembered."""
+        began = time.perf_counter()
+        try:
+            result = await work
+        except Unavailable:
+            self.fit = False
+            self.measures.unavailable.inc()
+            raise
+        self.fit = True
+        self.measures.seconds.observe(time.perf_counter() - began)
+        return result
+
+    async def _task(self, named: Named) -> Task:
+        """Kept for all tenants: it is of a public dataset. Raises `InputError`."""
+        found = self._tasks.pop(named, None)
+        if found is None:
+            async with self._loading:
+                where: dict[str, Any] = {"data": self._data}
+                try:
+                    found = await asyncio.to_thread(
+                        Task.of_dataset, named.dataset, named.problem, **where
+                    )
+                except DatasetError:  # its words name files of this machine
+                    line = f"dataset {named.dataset}: no problem {named.problem!r} that can be read"
+                    raise InputError(line) from None
+                found = replace(found, run_seconds=self._bounds.usual)
+        while len(self._tasks) >= _MOST_TASKS:
+            self._tasks.popitem(last=False)
+        self._tasks[named] = found
+        return found

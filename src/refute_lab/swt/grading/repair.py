@@ -1,0 +1,194 @@
+"""Does a fix resolve its issue? By the golden tests, as SWE-bench does.
+
+The fix takes the golden patch's place, the golden tests are applied after it, and every one of them
+that goes from fail to pass, or stays at pass, with the golden patch has to pass with the fix. Which
+these are is measured here; the dataset's FAIL_TO_PASS and PASS_TO_PASS, which are wrong in places
+(docs/swtbench.md), give a second verdict (`by_lists`).
+
+What a fix does to tests and to their runner's files is left out, so it cannot pass that way; nor
+does it pass where failures planted in the tests are not seen (`refute.workspace.control`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from refute.errors import WorkspaceUnavailable
+from refute.methods import Spawn
+from refute.problems import IssueKey
+from refute.workspace.applying import rejection
+from refute.workspace.contract import TestReport
+from refute.workspace.control import turned_green
+from refute.workspace.patches import file_patches, split_fix, touched_files
+from refute.workspace.states import PatchedState, StateStore, run_lane, test_files
+from refute.workspace.statuses import TestStatus, statuses
+from refute_lab.swt.grading.coverage import counted_lines
+from refute_lab.swt.grading.verdict import transitions
+
+FixStatus = Literal[
+    "resolved", "empty", "no_code", "not_applicable", "conflict", "not_trusted", "timeout",
+    "crashed", "fails", "breaks",
+]  # fmt: skip
+"""`no_code`: it changes tests alone; `conflict`: the golden tests do not apply after it; `fails`: a
+test that the golden patch turns green fails; `breaks`: only such as passed before fail."""
+
+RunStates = Callable[..., list[TestReport]]
+"""Of patched states, their reports."""
+Meddles = Callable[[str, TestReport, Collection[str]], bool]
+"""Of tests, their report with the fix, and ids of those that pass: whether that says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixGrade:
+    """What the golden tests say about one fix."""
+
+    status: FixStatus
+    wanted: int = 0
+    """Golden tests that go from fail to pass with the golden patch."""
+    failing: tuple[str, ...] = ()
+    """Those of them that do not pass with the fix."""
+    kept: int = 0
+    """Golden tests that stay at pass with the golden patch."""
+    broken: tuple[str, ...] = ()
+    """Those of them that do not pass with the fix."""
+    by_lists: bool | None = None
+    """Whether all of the dataset's FAIL_TO_PASS and PASS_TO_PASS that have results here pass; None:
+    no golden test was run with the fix, or none is listed."""
+    left_out: tuple[str, ...] = ()
+    """Files of the fix that are tests or their runner's."""
+    remark: str = ""
+
+    @property
+    def resolved(self) -> bool:
+        return self.status == "resolved"
+
+    @property
+    def applied(self) -> bool:
+        """Whether it changes code and applies to the original code."""
+        return self.status not in ("empty", "no_code", "not_applicable")
+
+
+def grade_fix(
+    fix: str,
+    key: IssueKey,
+    spawn: Spawn,
+    store: StateStore,
+    *,
+    timeout: float,
+    slot: AbstractContextManager[Any] | None = None,
+) -> FixGrade:
+    """Grade a fix (unified diff). `spawn` opens a workspace at the base commit; `slot` is held
+    while tests run.
+
+    Raises `WorkspaceUnavailable`, also where the golden tests reproduce nothing: then nobody knows.
+    """
+    if not fix.strip():
+        return FixGrade("empty")
+    tests, code = code_of(fix)
+    left_out = tuple(part.path for part in file_patches(tests))
+    if not code.strip():
+        return FixGrade("no_code" if tests.strip() else "not_applicable", left_out=left_out)
+    with spawn() as workspace:
+        why = rejection(workspace, code)
+    if why:
+        return FixGrade("not_applicable", left_out=left_out, remark=" ".join(why.split())[:300])
+    run = states_run(spawn, store, timeout=timeout, slot=slot)
+    meddles = meddling(code, spawn, timeout=timeout, slot=slot)
+    return resolution(code, key, spawn, run, meddles, left_out=left_out)
+
+
+def code_of(fix: str) -> tuple[str, str]:
+    """The parts of a fix that touch tests or how they are run, and the code in it."""
+    return split_fix(fix if fix.endswith("\n") else f"{fix}\n")
+
+
+def states_run(
+    spawn: Spawn,
+    store: StateStore,
+    *,
+    timeout: float,
+    slot: AbstractContextManager[Any] | None = None,
+) -> RunStates:
+    """What runs states in one workspace, one after another."""
+
+    def run(*states: PatchedState) -> list[TestReport]:
+        return run_lane(states, spawn, store, timeout=timeout, slot=slot)
+
+    return run
+
+
+def meddling(
+    code: str,
+    spawn: Spawn,
+    *,
+    timeout: float,
+    slot: AbstractContextManager[Any] | None = None,
+) -> Meddles:
+    """What tells whether tests that pass with the code do so whatever they assert."""
+
+    def meddles(tests: str, report: TestReport, ids: Collection[str]) -> bool:
+        green = [result for result in report.results if result.id in ids]
+        with slot or nullcontext(), spawn() as workspace:
+            files = test_files(tests)
+            return bool(turned_green(workspace, (code, tests), files, green, timeout=timeout))
+
+    return meddles
+
+
+def resolution(
+    code: str,
+    key: IssueKey,
+    spawn: Spawn,
+    run: RunStates,
+    meddles: Meddles,
+    *,
+    left_out: tuple[str, ...] = (),
+) -> FixGrade:
+    """The golden tests' word on code that applies. Raises as `grade_fix`."""
+    files = test_files(key.test_patch)
+    # The counted lines are those of grading, so that its golden states are found in the store.
+    counted = counted_lines(key.patch), touched_files(key.patch)
+    (before,) = run(PatchedState("", key.test_patch, files, *counted))
+    (after,) = run(PatchedState(key.patch, key.test_patch, files, *counted))
+    found = transitions(statuses(before), statuses(after)).values()
+    wanted = [one.test for one in found if (one.before, one.after) == ("fail", "pass")]
+    kept = [one.test for one in found if (one.before, one.after) == ("pass", "pass")]
+    if not wanted:
+        raise WorkspaceUnavailable("the golden tests reproduce nothing here")
+    known = FixGrade("conflict", len(wanted), (), len(kept), (), None, left_out)
+    with spawn() as workspace:
+        if rejection(workspace, code, key.test_patch):
+            return known
+    (fixed,) = run(PatchedState(code, key.test_patch, files, kept=False))
+    stand = statuses(fixed)
+    failing = tuple(id for id in wanted if stand.of(id) != "pass")
+    broken = tuple(id for id in kept if stand.of(id) != "pass")
+    status = _status(fixed, failing, broken)
+    if status == "resolved" and meddles(key.test_patch, fixed, wanted):
+        status = "not_trusted"
+    lists = _by_lists(fixed, key)
+    return FixGrade(status, len(wanted), failing, len(kept), broken, lists, left_out, fixed.remark)
+
+
+def _status(fixed: TestReport, failing: Collection[str], broken: Collection[str]) -> FixStatus:
+    if not fixed.trusted:
+        return "not_trusted"
+    if fixed.status != "finished" and (failing or broken):
+        return "timeout" if fixed.status == "timeout" else "crashed"
+    return "fails" if failing else "breaks" if broken else "resolved"
+
+
+def _by_lists(fixed: TestReport, key: IssueKey) -> bool | None:
+    """The same question by the dataset's names, which are read from logs: a test's id (cut at its
+    first blank), its printed form, or the first line of its docstring."""
+    stand = statuses(fixed)
+    named: dict[str, list[TestStatus]] = {}
+    for result in fixed.results:
+        last = result.id.rsplit("::", 1)[-1]
+        for name in {result.id, *result.id.split()[:1], *result.names, last}:
+            named.setdefault(name, []).append(stand.of(result.id, result.file))
+    listed = [named[name] for name in (*key.fail_to_pass, *key.pass_to_pass) if name in named]
+    return all("fail" not in one and "pass" in one for one in listed) if listed else None

@@ -1,0 +1,218 @@
+"""Which tests of a patch fail now and pass once the issue is fixed (SWT-Bench, section 3.2).
+
+Pure functions of test reports: nothing runs here. Six states of a repository take part: the
+original and the fixed code, each with its own tests only (base), with the golden tests, and with
+the predicted tests. `docs/swtbench.md` holds the rules as a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from refute.workspace.contract import TestReport
+from refute.workspace.statuses import Statuses, TestStatus, statuses
+
+Status = Literal[
+    "success",
+    "empty",
+    "not_applicable",
+    "no_test",
+    "conflict",
+    "not_trusted",
+    "timeout",
+    "crashed",
+    "collection_error",
+    "fails_after",
+    "no_test_ran",
+    "passes_before",
+]
+"""Why a prediction succeeded or not, in the order of precedence (`success` needs none of the rest
+up to `crashed`). Infrastructure trouble is no status: it is an exception, and an error record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One test on the original and on the fixed code."""
+
+    test: str
+    before: TestStatus
+    after: TestStatus
+    flaky: bool = False
+    """It stood differently in repeated runs of one state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the predicted tests do. All tuples hold transitions of the patch's own tests only."""
+
+    status: Status
+    own: tuple[Transition, ...] = ()
+    broken: tuple[str, ...] = ()
+    """Files that cannot be imported on the fixed code, because of the patch."""
+    remarks: tuple[str, ...] = ()
+    fails_before: bool = False
+    """Whether anything of the patch fails on the original code: a test, a file that cannot be
+    imported there (nor on the fixed code, so that no test of it is known), a run that does not end.
+    The first version of the paper takes any such error for F (section 3.1)."""
+
+    @property
+    def success(self) -> bool:
+        """S: at least one F→P, and nothing that fails after the golden patch."""
+        return self.status == "success"
+
+    @property
+    def fail_to_pass(self) -> tuple[str, ...]:
+        return self._between("fail", "pass")
+
+    @property
+    def fail_to_any(self) -> tuple[str, ...]:
+        """F→×: fails on the original code, whatever it does after."""
+        return tuple(one.test for one in self.own if one.before == "fail")
+
+    @property
+    def pass_to_pass(self) -> tuple[str, ...]:
+        return self._between("pass", "pass")
+
+    @property
+    def failing_after(self) -> tuple[str, ...]:
+        """×→F: fails on the fixed code, whatever it did before."""
+        return tuple(one.test for one in self.own if one.after == "fail")
+
+    def _between(self, before: TestStatus, after: TestStatus) -> tuple[str, ...]:
+        return tuple(o.test for o in self.own if (o.before, o.after) == (before, after))
+
+
+def transitions(before: Statuses, after: Statuses) -> dict[str, Transition]:
+    """Every test that either state knows, by id, in the order of the states' reports."""
+    ids = dict.fromkeys((*before.tests, *after.tests))
+    rows = {}
+    for test in ids:
+        file = before.files.get(test) or after.files.get(test, "")
+        rows[test] = Transition(test, before.of(test, file), after.of(test, file))
+    return rows
+
+
+def own_tests(
+    predicted: Mapping[str, Transition], base: Mapping[str, Transition]
+) -> tuple[Transition, ...]:
+    """The tests whose behaviour the patch made: new ones, and those that stand differently.
+
+    A test that fails on the fixed code without the patch as well is not the patch's failure.
+    """
+    rows = []
+    for test, now in predicted.items():
+        was = base.get(test)
+        if was is not None and (now.before, now.after) == (was.before, was.after):
+            continue
+        if was is not None and now.after == "fail" == was.after:
+            continue
+        rows.append(now)
+    return tuple(rows)
+
+
+def judge(
+    before: Sequence[TestReport],
+    after: Sequence[TestReport],
+    base_before: TestReport,
+    base_after: TestReport,
+) -> Verdict:
+    """The verdict on a patch that applies to both codes and touches tests.
+
+    `before` and `after` hold one report for each repetition on the original and on the fixed code.
+    """
+    first, last = combined(before, best=True), combined(after, best=False)
+    base_last = statuses(base_after)
+    found = transitions(first.statuses, last.statuses)
+    base = transitions(statuses(base_before), base_last)
+    flaky = first.flaky | last.flaky
+    own = tuple(
+        Transition(one.test, one.before, one.after, one.test in flaky)
+        for one in own_tests(found, base)
+    )
+    broken = tuple(sorted(last.statuses.broken - base_last.broken))
+    verdict = Verdict("passes_before", own, broken, _remarks((*before, *after)))
+    status = _status(verdict, before, after)
+    failed = bool(verdict.fail_to_any) or fails_before(before, base_before)
+    return Verdict(status, own, broken, verdict.remarks, failed)
+
+
+def fails_before(before: Sequence[TestReport], base_before: TestReport) -> bool:
+    """Whether something fails on the original code that does not fail there without the patch."""
+    first, base = combined(before, best=True).statuses, statuses(base_before)
+    failing = (
+        status == "fail" and base.of(test, first.files.get(test, "")) != "fail"
+        for test, status in first.tests.items()
+    )
+    return not first.finished or bool(first.broken - base.broken) or any(failing)
+
+
+def _status(verdict: Verdict, before: Sequence[TestReport], after: Sequence[TestReport]) -> Status:
+    if not all(report.trusted for report in (*before, *after)):
+        return "not_trusted"
+    if (ended := _unfinished(after)) is not None:
+        return ended
+    if verdict.broken:
+        return "collection_error"
+    if verdict.failing_after:
+        return "fails_after"
+    if verdict.fail_to_pass:
+        return "success"
+    if (ended := _unfinished(before)) is not None:
+        return ended
+    if all(one.before == one.after == "none" for one in verdict.own):
+        return "no_test_ran"
+    return "passes_before"
+
+
+def _unfinished(reports: Iterable[TestReport]) -> Literal["timeout", "crashed"] | None:
+    ends = {report.status for report in reports}
+    if "timeout" in ends:
+        return "timeout"
+    return None if ends <= {"finished"} else "crashed"
+
+
+def _remarks(reports: Iterable[TestReport]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(report.remark for report in reports if report.remark))
+
+
+# -- repeated runs of one state -------------------------------------------------------------------
+
+
+_ORDER: tuple[TestStatus, ...] = ("fail", "unknown", "none", "pass")
+"""Worst first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """Several runs of one state as one."""
+
+    statuses: Statuses
+    flaky: frozenset[str]
+    """Tests that stood differently from run to run."""
+
+
+def combined(reports: Sequence[TestReport], *, best: bool) -> Combined:
+    """The runs as one: each test as in its best run (`best`), or as in its worst.
+
+    The rule is against the prediction: a test fails on the original code only if it failed in every
+    run, and passes on the fixed code only if it passed in every run. So a flaky one is never F→P.
+
+    Raises `ValueError` without any report.
+    """
+    if not reports:
+        raise ValueError("no report")
+    runs = [statuses(report) for report in reports]
+    files = {test: file for run in reversed(runs) for test, file in run.files.items()}
+    tests: dict[str, TestStatus] = {}
+    flaky = set()
+    for test in dict.fromkeys(test for run in runs for test in run.tests):
+        seen = sorted((run.of(test, files.get(test, "")) for run in runs), key=_ORDER.index)
+        tests[test] = seen[-1] if best else seen[0]
+        if len(set(seen)) > 1:
+            flaky.add(test)
+    broken = [run.broken for run in runs]
+    together = frozenset.intersection(*broken) if best else frozenset.union(*broken)
+    finished = all(run.finished for run in runs)
+    return Combined(Statuses(tests, files, together, finished), frozenset(flaky))

@@ -1,0 +1,161 @@
+"""What training data is made by, and what came of each stage."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
+
+from refute.errors import InputError
+from refute.models.contract import Asker, Sampling
+from refute_lab.runs.records import Count, Schema
+from refute_lab.train.attempts import AttackingInput
+from refute_lab.train.contamination import Index, Match
+from refute_lab.train.corrupt import Fault
+from refute_lab.train.filters import MAX_PROMPT, Solution, admitted
+from refute_lab.train.preferences import JudgedAnswer
+from refute_lab.train.sources import read_source
+
+USUAL = Sampling()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSettings:
+    """What the data depends on, besides the source, the model and the evaluation sets."""
+
+    faults: int = 2
+    """For each solution (stage I)."""
+    attempts: int = 5
+    """At an input, for each fault (stage II)."""
+    by_model: float = 0.0
+    """Share of the faults that a model writes, in [0, 1]; the others are mutations."""
+    inputs: Literal["model", "search"] = "search"
+    rationales: Literal["model", "template", "none"] = "none"
+    """`template`: the hypothesis names the change, the output has no reasoning."""
+    max_prompt: int = MAX_PROMPT
+    """Tokens, at four characters each."""
+    rows_per_fault: int | None = None
+    """Attacking inputs of one fault that become rows, the first ones; None: all."""
+    preset: str = ""
+    """`paper`: its form of the prompts for faults and rationales (`refute.prompts.PAPER`)."""
+    prompts: str = ""
+    """Digest of the templates that stand for ours; "": there are none."""
+    seed: int = 0
+    sampling: Sampling = USUAL
+
+    def __post_init__(self) -> None:
+        """Raises `InputError` for a value that makes no sense."""
+        if self.faults < 1 or self.attempts < 1 or self.max_prompt < 1:
+            raise InputError("faults, attempts and the prompt's tokens must be at least 1")
+        if self.rows_per_fault is not None and self.rows_per_fault < 1:
+            raise InputError("rows for a fault must be at least 1")
+        if not 0 <= self.by_model <= 1:
+            raise InputError(f"a share of {self.by_model} by the model: must be in 0 to 1")
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether any stage asks a model."""
+        return any(map(self.asks, ("stage1", "stage2", "stage3")))
+
+    def asks(self, stage: str) -> bool:
+        """Whether tasks of a stage ask a model; else they compute."""
+        return {
+            "stage1": self.by_model > 0,
+            "stage2": self.inputs == "model",
+            "stage3": self.rationales == "model",
+        }.get(stage, False)
+
+
+class Asking(Protocol):
+    """What `Session` gives: an asker for each task, and the model's name."""
+
+    @property
+    def model(self) -> str: ...
+
+    def asker(self, problem: str) -> Asker: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """What came of one task of a stage."""
+
+    id: str
+    status: Literal["done"] = "done"
+    dropped: dict[str, Count] = field(default_factory=dict)
+    """Why tries fell out -> how many."""
+    faults: tuple[Fault, ...] = ()
+    """Of stage I."""
+    kept: tuple[AttackingInput, ...] = ()
+    """Of stage II."""
+    answers: tuple[JudgedAnswer, ...] = ()
+    """Of stage II, where a model proposes the inputs."""
+    completion: str | None = None
+    """Of stage III."""
+
+
+RECORDS = Schema("task of training data", TaskRecord)
+
+
+@dataclass(slots=True)
+class Stage:
+    """What came of a stage: how many went in and out, and why others fell out."""
+
+    name: str
+    taken: int = 0
+    made: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class BuiltData:
+    """The data, and how it came about."""
+
+    stages: list[Stage] = field(default_factory=list)
+    contaminated: list[tuple[str, Match]] = field(default_factory=list)
+    """Ids of the tasks that are too near to an evaluation problem, with that one."""
+    solutions: list[Solution] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    validation: list[dict[str, Any]] = field(default_factory=list)
+    """Held-out problems in the form that `refute bench` reads."""
+    problems: list[dict[str, Any]] = field(default_factory=list)
+    """The others in the same form: what a reward is worked out by."""
+    answers: dict[str, tuple[Solution, Fault, tuple[JudgedAnswer, ...]]] = field(
+        default_factory=dict
+    )
+    """By the name of the fault."""
+    preferences: list[dict[str, Any]] = field(default_factory=list)
+    """Pairs of the answers (`refute_lab.train.preferences`), none of a held-out solution."""
+
+
+@dataclass(slots=True)
+class Candidates:
+    """The solutions of a source whose text passes, one after the other; it counts the others."""
+
+    source: str
+    index: Index
+    max_prompt: int = MAX_PROMPT
+    read: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    contaminated: list[tuple[str, Match]] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Solution]:
+        """Raises `InputError` for a source that cannot be read. Executes nothing."""
+        ids: Counter[str] = Counter()
+        codes: set[str] = set()
+        for raw in read_source(self.source):
+            self.read += 1
+            ids[raw.id] += 1
+            if ids[raw.id] > 1:
+                raw = replace(raw, id=f"{raw.id}~{ids[raw.id]}")
+            found = admitted(raw, max_prompt=self.max_prompt)
+            if isinstance(found, str):
+                self.dropped[found] += 1
+            elif found.code in codes:
+                self.dropped["duplicate code"] += 1
+            elif (match := self.index.nearest(found.description, found.code)) is not None:
+                self.dropped["near an evaluation problem"] += 1
+                self.contaminated.append((found.id, match))
+            else:
+                codes.add(found.code)
+                yield found

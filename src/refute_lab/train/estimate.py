@@ -1,0 +1,135 @@
+"""What a run of fine-tuning would take, before it starts: steps, tokens, memory, time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from refute.models.checkpoint import find, reasons
+from refute_lab.train.rough import Estimate, rows_seen
+from refute_lab.train.settings import DpoSettings, TrainSettings
+from refute_lab.train.tokens import Encoded
+
+UTILISATION = 0.4
+"""Share of the device's peak that training is taken to reach."""
+_PEAKS = (("H200", 989e12), ("H100", 989e12), ("A100", 312e12), ("L40", 181e12), ("4090", 165e12))
+"""Dense bfloat16 floating-point operations a second, by part of the device's name."""
+_ASSUMED = "H100"
+_GUESS = 100e12
+_GIB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the cost of a model depends on."""
+
+    parameters: int
+    linear: int
+    """Parameters in matrices that every token is multiplied with: all but the embedding table."""
+    adapter: int
+    """Parameters of the LoRA adapter."""
+    layers: int
+    hidden: int
+    vocabulary: int
+
+
+def shape_of(settings: TrainSettings) -> Shape:
+    """From the model's configuration alone; no weights are read. Raises `ModelUnavailable`."""
+    import torch
+    import transformers
+
+    auto: Any = transformers.AutoConfig
+    with reasons(f"{settings.model}: its configuration cannot be read"):
+        config = auto.from_pretrained(find(settings.model).base)
+        maker: Any = transformers.AutoModelForCausalLM
+        with torch.device("meta"):
+            model = maker.from_config(config)
+    linears = [module for module in model.modules() if isinstance(module, torch.nn.Linear)]
+    head = model.get_output_embeddings()
+    return Shape(
+        parameters=sum(p.numel() for p in model.parameters()),
+        linear=sum(module.weight.numel() for module in linears),
+        adapter=settings.lora_rank
+        * sum(m.in_features + m.out_features for m in linears if m is not head),
+        layers=config.num_hidden_layers,
+        hidden=config.hidden_size,
+        vocabulary=config.vocab_size,
+    )
+
+
+class Rows(Protocol):
+    """What `refute_lab.train.sft` and `refute_lab.train.dpo` prepare."""
+
+    @property
+    def rows(self) -> Sequence[Any]: ...
+    @property
+    def long(self) -> int: ...
+    @property
+    def sequences(self) -> Sequence[Encoded]: ...
+    @property
+    def tokens(self) -> int: ...
+
+
+def estimate(prepared: Rows, settings: TrainSettings) -> Estimate:
+    """Steps and tokens exactly, memory and time roughly."""
+    shape, sequences = shape_of(settings), prepared.sequences
+    steps = settings.steps(len(prepared.rows))
+    share = rows_seen(len(prepared.rows), steps, settings.batch) / len(prepared.rows)
+    tokens = round(prepared.tokens * share)
+    loss = sum(label >= 0 for row in sequences for label in row.labels)
+    longest = max(len(row.input_ids) for row in sequences)
+    peak, device = _peak()
+    at_once = settings.micro_batch * len(sequences) // len(prepared.rows)
+    seconds = lora_flops(shape, settings) * tokens / (UTILISATION * peak)
+    return Estimate(
+        rows=len(prepared.rows),
+        too_long=prepared.long,
+        steps=steps,
+        tokens=tokens,
+        trained_tokens=round(loss * share),
+        memory_gib=_memory(shape, settings, at_once * longest) / _GIB,
+        hours=seconds / 3600,
+        assumption=f"{UTILISATION:.0%} of the {peak / 1e12:,.1f} TFLOP/s of {device}",
+    )
+
+
+def lora_flops(shape: Shape, settings: TrainSettings) -> float:
+    """Floating-point operations for one token, attention's own products left out.
+
+    Forward two for each weight, and two more backward for the activations' gradients: frozen
+    weights have none of their own. Checkpointing runs the forward pass once more.
+    """
+    passes = 3 if settings.gradient_checkpointing else 2
+    if isinstance(settings, DpoSettings):  # the reference model's forward pass
+        passes += 1
+    return 2.0 * passes * shape.linear + 6.0 * shape.adapter
+
+
+def _memory(shape: Shape, settings: TrainSettings, tokens: int) -> float:
+    """Bytes for weights, adapter with gradients and Adam's moments, and activations."""
+    width = 2 if settings.bf16 else 4
+    weights: float = shape.parameters * width
+    if settings.quantize:  # 4 bits and half a bit of scales; what is no matrix stays as it is
+        weights = shape.linear * 4.5 / 8 + (shape.parameters - shape.linear) * width
+    one_layer = 34 * tokens * shape.hidden * width / 2  # Korthikanti et al. 2022, without attention
+    kept = shape.layers * tokens * shape.hidden * width
+    activations = kept + one_layer if settings.gradient_checkpointing else shape.layers * one_layer
+    return weights + 16 * shape.adapter + activations + tokens * shape.vocabulary * 4
+
+
+def device_peak() -> float | None:
+    """Dense bfloat16 operations a second of this machine's GPU; None: none, or not known."""
+    import torch
+
+    name = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+    return next((peak for part, peak in _PEAKS if part in name), None)
+
+
+def _peak() -> tuple[float, str]:
+    import torch
+
+    if not torch.cuda.is_available():
+        return dict(_PEAKS)[_ASSUMED], f"one {_ASSUMED} (none is here)"
+    name, peak = torch.cuda.get_device_name(), device_peak()
+    return (_GUESS, f"one {name} (a guess)") if peak is None else (peak, f"one {name}")

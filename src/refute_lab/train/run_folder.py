@@ -1,0 +1,220 @@
+"""The folder of a training: its settings, its log, its checkpoints, and going on after a stop.
+
+`sft`, `dpo` and `grpo` differ in the trainer that they make; what becomes of it is the same here.
+The folder gets `settings.json`, `log.jsonl` (one record for each step), and a `checkpoint-N` for
+each epoch, every one of them an adapter that `hf:MODEL+DIR/checkpoint-N` loads. Called again after
+a `kill -9` it goes on from the last whole checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from refute.errors import InputError
+from refute.models.checkpoint import reasons
+from refute.storage import write_atomically
+from refute_lab.train.log_filters import without_noise
+from refute_lab.train.settings import Resolved
+
+if TYPE_CHECKING:
+    from transformers import TrainerCallback
+
+LOG = "log.jsonl"
+SETTINGS = "settings.json"
+_STATE = "trainer_state.json"
+
+Report = Callable[[dict[str, Any]], None]
+"""Gets each record of the log."""
+Make = Callable[[Sequence["TrainerCallback"]], Any]
+"""Gives TRL's trainer with these callbacks."""
+
+
+def silent(record: dict[str, Any]) -> None:
+    """The `Report` that says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What a run has left behind."""
+
+    output: Path
+    checkpoints: tuple[Path, ...]
+    """First to last."""
+    steps: int
+    resumed_at: int
+    """Optimizer steps that were there already."""
+    seconds: float
+    """Of this call."""
+
+
+def run_trainer(
+    make: Make, resolved: Resolved[Any], data: Mapping[str, Any], output: Path, *, report: Report
+) -> Trained:
+    """Train, or go on training. `data`: what `settings.json` says of it, its `sha256` at least.
+
+    Raises `InputError` where the folder holds a run with other settings or data, `ModelUnavailable`
+    where the model cannot be loaded or the memory does not suffice.
+    """
+    _claim(output, data, resolved)
+    done = checkpoints(output)
+    last = _step(done[-1]) if done else 0
+    _discard_torn(output, done)
+    if done and _finished(done[-1]):  # the trainer would make one step more
+        return Trained(output, tuple(done), last, last, 0.0)
+    start = time.monotonic()
+    log = MetricsLog(output / LOG, after=last) if _is_main() else None
+    try:
+        with without_noise(), reasons(f"training of {resolved.settings.model} failed"):
+            trainer = make([_logging(log, report)])
+            trainer.train(resume_from_checkpoint=str(done[-1]) if done else None)
+    finally:
+        if log is not None:
+            log.close()
+    return Trained(
+        output,
+        tuple(checkpoints(output)),
+        trainer.state.global_step,
+        last,
+        time.monotonic() - start,
+    )
+
+
+def checkpoints(output: Path) -> list[Path]:
+    """The whole checkpoints of a run, first to last. A kill may have left a torn one."""
+    return sorted((path for path in output.glob("checkpoint-*") if _whole(path)), key=_step)
+
+
+def _claim(output: Path, data: Mapping[str, Any], resolved: Resolved[Any]) -> None:
+    """Write down the settings, or check that the run in the folder has the same ones."""
+    training = resolved.settings.training
+    document = {
+        "training": training,
+        "settings": asdict(resolved.settings),
+        "origins": dict(resolved.origins),
+        "data": dict(data),
+    }
+    path = output / SETTINGS
+    if path.exists():
+        try:
+            started = json.loads(path.read_text(encoding="utf-8"))
+            data_before = started["data"]["sha256"][:12]
+            old = {"training": started.get("training", "sft"), "data": data_before}
+            old.update(started["settings"])
+        except (OSError, ValueError, KeyError, TypeError):
+            raise InputError(f"{path}: damaged; remove the folder or choose another") from None
+        new = {"training": training, **asdict(resolved.settings), "data": data["sha256"][:12]}
+        for name in new:
+            if old.get(name) != new[name]:
+                raise InputError(
+                    f"{output}: was started with {name} = {old.get(name)}, not {new[name]}; "
+                    "use the same settings, or another folder"
+                )
+        return
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, json.dumps(document, indent=2) + "\n")
+    except OSError as error:
+        raise InputError(f"{output}: cannot be written: {error.strerror}") from None
+
+
+def _discard_torn(output: Path, whole: Sequence[Path]) -> None:
+    """A torn checkpoint would be taken for a whole one as soon as its missing files are written."""
+    if _is_main():
+        for path in output.glob("checkpoint-*"):
+            if path not in whole:
+                shutil.rmtree(path)
+
+
+def _whole(path: Path) -> bool:
+    """The trainer's state is what a checkpoint ends with."""
+    try:
+        json.loads((path / _STATE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return (path / "adapter_config.json").is_file()
+
+
+def _finished(path: Path) -> bool:
+    state = json.loads((path / _STATE).read_text(encoding="utf-8"))
+    return int(state["global_step"]) >= int(state["max_steps"])
+
+
+def _is_main() -> bool:
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _step(path: Path) -> int:
+    digits = path.name.rpartition("-")[2]
+    return int(digits) if digits.isdigit() else -1
+
+
+def _logging(log: MetricsLog | None, report: Report) -> TrainerCallback:
+    from transformers import TrainerCallback
+
+    before = int(log.last.get("num_tokens", 0)) if log is not None else 0
+
+    class Logging(TrainerCallback):
+        """Every record of the trainer goes into the log of the run."""
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+            if log is None or not logs or "loss" not in logs:
+                return  # the last record sums up what the records of the steps say
+            record = {"step": state.global_step, **logs}
+            if "num_tokens" in record and not state.num_input_tokens_seen:
+                record["num_tokens"] += before  # counted from the start of the process
+            log.add(record)
+            report(record)
+
+    return Logging()
+
+
+# -- the log of a training run: one JSON object a line, each optimizer step that is logged once ----
+
+
+class MetricsLog:
+    """`log.jsonl` of a run. What a killed run had logged after its last checkpoint is cut off."""
+
+    def __init__(self, path: Path, *, after: int = 0) -> None:
+        """Go on after optimizer step `after`; 0: begin anew."""
+        kept = [record for record in read_log(path) if int(record.get("step", 0)) <= after]
+        self.last = kept[-1] if kept else {}
+        """The record that it goes on after."""
+        write_atomically(path, "".join(_line(record) for record in kept))
+        self._file = path.open("a", encoding="utf-8")
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Write one record (it has a `step`); in the file when this returns."""
+        self._file.write(_line(record))
+        self._file.flush()
+
+    def close(self) -> None:
+        """Release the file; idempotent."""
+        self._file.close()
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """The records of a log; none where there is no file. A torn last line is passed over."""
+    records = []
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return []
+    for line in text.splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            records.append(record)
+    return records
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, separators=(",", ":")) + "\n"
