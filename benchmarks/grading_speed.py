@@ -33,8 +33,8 @@ from pathlib import Path
 from typing import Any
 
 from refute.sandbox.local import LocalSandbox
-from refute_lab.bench.grade import grade_program
-from refute_lab.bench.oracle import GroundTruth, expected_outputs
+from refute_lab.benches.grade import grade_program
+from refute_lab.benches.oracle import GroundTruth, expected_outputs
 from refute_lab.datasets import load
 from refute_lab.datasets.item import Item
 

@@ -38,8 +38,8 @@ from refute.sandbox import Limits, NotRun, Program, Sandbox
 from refute.sandbox.equality import matches
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.pool import SandboxPool
-from refute_lab.bench.grade import grade_program, grade_tests
-from refute_lab.bench.oracle import expected_outputs
+from refute_lab.benches.grade import grade_program, grade_tests
+from refute_lab.benches.oracle import expected_outputs
 from refute_lab.datasets import Item, load
 
 FENCE = "```"

@@ -6,7 +6,7 @@
 
 Prints one line a problem and the totals of each of two folds (rows alternate in pairs), so that an
 improvement that only one fold shows is seen for what it is. `--failing N` gives N right failing
-tests, as a perfect generator would (`refute_lab.bench.grade.with_failing_tests`). Outcomes: FIRST
+tests, as a perfect generator would (`refute_lab.benches.grade.with_failing_tests`). Outcomes: FIRST
 (the first choice passes all private tests), TOP3, WRONG, ABSTAIN (a failing test is known but no
 fix), SILENT (no trusted test fails, and nothing is proposed from the description alone). `--most N`
 tries N candidates a search whatever the time: figures that a busy machine does not change.
@@ -24,8 +24,8 @@ from statistics import median
 from refute.function.search.engine import search
 from refute.problems import Trust
 from refute.sandbox.local import LocalSandbox
-from refute_lab.bench.grade import grade_program, grade_tests, with_failing_tests
-from refute_lab.bench.oracle import expected_outputs
+from refute_lab.benches.grade import grade_program, grade_tests, with_failing_tests
+from refute_lab.benches.oracle import expected_outputs
 from refute_lab.datasets import load
 
 

@@ -1,4 +1,4 @@
-"""What a verdict costs: `refute_lab.rewards` beside `grade_program` and EvalPlus, on the same programs.
+"""What a verdict costs: our rewards beside `grade_program` and EvalPlus, on the same programs.
 
     python benchmarks/reward.py --data ../shared/data [--peer PYTHON] [--tests 10] [--size 4]
 
@@ -155,8 +155,8 @@ def programs(work: list[tuple[str, Any]], chosen: argparse.Namespace) -> dict[st
     """`grade_program` in one sandbox."""
     from refute.problems import FunctionKey
     from refute.sandbox.local import LocalSandbox
-    from refute_lab.bench.grade import grade_program
-    from refute_lab.bench.oracle import GroundTruth
+    from refute_lab.benches.grade import grade_program
+    from refute_lab.benches.oracle import GroundTruth
 
     before = _spent()
     with LocalSandbox() as box:

@@ -43,7 +43,7 @@ from refute.workspace.factory import open_workspace
 from refute.workspace.patches import file_patches, split_fix
 from refute.workspace.repositories import find_clone
 from refute.workspace.states import test_files
-from refute_lab.bench.issues import RECORDS
+from refute_lab.benches.issues import RECORDS
 from refute_lab.datasets.swe import IssueItem, load_issues
 from refute_lab.runs.journal import read_run
 from refute_lab.runs.records import ErrorRecord

@@ -34,6 +34,8 @@ place = sys.argv.pop(1)
 atexit.register(lambda: json.dump([*sys.modules], open(place, "w")))
 main()
 """
+_ROOMS = {"refute": "rooms", "refute_lab": "lab"}
+"""The table of house.toml for the rooms of a package."""
 _EVERYDAY = ("hunt", "debug", "diff", "reproduce", "fix", "vet", "gate", "harden")
 
 
@@ -70,9 +72,11 @@ def _sizes() -> dict[str, int]:
         for path in (ROOT / top).rglob("*.py"):
             lines = _code_lines(path.read_text())
             inner = path.relative_to(ROOT / top).parts
-            rooms = [inner[1]] if top == "src" and len(inner) > 2 else []
             found.update({f"files.{top}": 1, f"code.{top}": lines})
-            found.update({f"rooms.{room}": lines for room in rooms})
+            if top == "src":
+                found.update({f"code.{inner[0]}": lines})
+                if len(inner) > 2:
+                    found.update({f"{_ROOMS[inner[0]]}.{inner[1]}": lines})
     return dict(found)
 
 
@@ -122,7 +126,7 @@ def _modules() -> dict[str, int]:
             call = [sys.executable, "-P", "-c", _RUN, place, verb, *words]
             subprocess.run(call, cwd=repo, capture_output=True, check=False)
             found[f"modules.{verb}"] = sum(
-                f"{name}.".startswith("refute.") for name in json.loads(place.read_text())
+                f"{name}.".startswith(("refute.", "refute_lab.")) for name in json.loads(place.read_text())
             )
         return found
 

@@ -19,14 +19,15 @@ import pytest
 
 import refute
 import refute.api
+import refute_lab
 from refute import cli
 from refute.api.calling import Shown
 from refute.methods import NoOptions, finished
-from refute.registry import EXECUTORS, METHODS
+from refute.registry import METHODS
 from refute_lab.api.benchmarks import statistics
 from refute_lab.api.reporting import report
 from refute_lab.api.training_data import training_data
-from refute_lab.runs.executors import Done, ExecutorSpec
+from refute_lab.runs.executors import EXECUTORS, Done, ExecutorSpec
 
 CODE = '''def half(n):
     """Half of n, rounded down.
@@ -189,7 +190,7 @@ def test_datasets_and_versions(tmp_path: Path) -> None:
     row = {"id": "a", "code": CODE, "entry_point": "half", "description": "Half of n.",
            "reference": CODE.replace("n // 3", "n // 2"), "inputs": [[4]]}  # fmt: skip
     (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
-    [item] = refute.load_dataset(tmp_path / "rows.jsonl", limit=1)
+    [item] = refute_lab.load_dataset(tmp_path / "rows.jsonl", limit=1)
     assert item.problem.id == "a"
     assert refute.__version__.count(".") >= 1
 
@@ -232,15 +233,15 @@ def test_a_bench_is_the_same_document_as_on_the_command_line(
     rows: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told: list[tuple[int, int]] = []
-    result = refute.bench(
+    result = refute_lab.bench(
         rows, method="none", run="run", jobs=1, progress=lambda *far: told.append(far)
     )
-    assert isinstance(result, refute.BenchResult)
+    assert isinstance(result, refute_lab.BenchResult)
     assert result.complete
     assert told == [(0, 2), (1, 2), (2, 2)]
     assert result.figures["code_accuracy"].value == 0.5
     assert printed(capsys, "bench", str(rows), "--run", "run") == (0, result.to_dict())
-    again = refute.bench(rows, run=result.directory)
+    again = refute_lab.bench(rows, run=result.directory)
     assert again.to_dict() == result.to_dict(), "settings not given are those of the run"
     assert "method none" in str(again)
 
@@ -253,7 +254,7 @@ def test_a_bench_refuses_what_it_does_not_know(rows: Path) -> None:
         ({"executor": "nope"}, "no such executor; there are processes"),
     ):
         with pytest.raises(refute.InputError, match=message):
-            refute.bench(rows, method="none", **settings)
+            refute_lab.bench(rows, method="none", **settings)
     assert not (rows.parent / "runs").exists()
 
 
@@ -267,13 +268,13 @@ def test_an_executor_of_somebody_else(
     assert (status, done) == (0, ["right", "wrong"])
     assert isinstance(document, dict)
     assert document["metrics"]["code_accuracy"]["value"] == 0.5
-    result = refute.bench(rows, method="none", executor=Here(done))
+    result = refute_lab.bench(rows, method="none", executor=Here(done))
     assert result.to_dict()["metrics"] == document["metrics"]
 
 
 def test_a_bench_in_a_running_event_loop(rows: Path) -> None:
-    async def cell() -> refute.BenchResult | refute.IssueBenchResult:
-        return refute.bench(rows, method="none", jobs=1)
+    async def cell() -> refute_lab.BenchResult | refute_lab.IssueBenchResult:
+        return refute_lab.bench(rows, method="none", jobs=1)
 
     assert asyncio.run(cell()).complete
 
@@ -290,8 +291,8 @@ def test_a_method_that_only_this_process_has(rows: Path, monkeypatch: pytest.Mon
         return refute.MethodResult((), (), candidates=(fixed,))
 
     METHODS.register(here)
-    result = refute.bench(rows, method="here")
-    assert isinstance(result, refute.BenchResult)
+    result = refute_lab.bench(rows, method="here")
+    assert isinstance(result, refute_lab.BenchResult)
     assert result.figures["code_accuracy"].value == 1.0
 
 
@@ -327,7 +328,7 @@ ISSUE = {
 
 def test_a_report_is_the_same_document(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (file.parent / "rows.jsonl").write_text(json.dumps(ROW) + "\n")
-    refute.bench("rows.jsonl", method="none", run="run", jobs=1)
+    refute_lab.bench("rows.jsonl", method="none", run="run", jobs=1)
     found = report("run", "run")
     assert found.to_dict()["runs"][0]["n"] == 1
     assert printed(capsys, "report", "run") == (0, found.to_dict())

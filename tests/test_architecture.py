@@ -13,15 +13,16 @@ import pytest
 import refute
 
 PACKAGE = Path(refute.__file__).parent
+TOPS = (PACKAGE, PACKAGE.with_name("refute_lab"))
 MAP = Path(__file__).resolve().parents[1] / "docs" / "architecture.md"
-METHODS = {"function", "issue", "train", "datasets", "report", "cli", "surfaces"}
+METHODS = {"function", "issue", "report", "cli", "surfaces"}
 FORBIDDEN = {
     "sandbox": METHODS,
     "workspace": METHODS,
     "models": METHODS,
     "runs": METHODS,
-    "function": {"issue", "train", "report", "cli", "surfaces"},
-    "issue": {"function", "train", "report", "cli", "surfaces"},
+    "function": {"issue", "report", "cli", "surfaces"},
+    "issue": {"function", "report", "cli", "surfaces"},
 }
 """Package -> packages that it must not import."""
 
@@ -37,9 +38,9 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def members() -> set[str]:
-    """Modules and packages at the top of `refute`."""
-    found = {path.stem for path in PACKAGE.glob("*.py")}
-    return found | {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    """Modules and packages at the top of `refute` and `refute_lab`."""
+    found = {path.stem for top in TOPS for path in top.glob("*.py")}
+    return found | {path.parent.name for top in TOPS for path in top.glob("*/__init__.py")}
 
 
 @pytest.mark.parametrize("package", FORBIDDEN)
@@ -48,6 +49,11 @@ def test_arrows_point_down(package: str) -> None:
     for path in (PACKAGE / package).rglob("*.py"):
         used = {name.split(".")[1] for name in imports(path) if name.startswith("refute.")}
         assert not used & FORBIDDEN[package], path
+
+
+def test_the_tool_does_not_know_the_lab() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        assert not any(f"{name}.".startswith("refute_lab.") for name in imports(path)), path
 
 
 def test_only_main_imports_the_command_line() -> None:

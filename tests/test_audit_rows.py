@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from refute.presets import PRESETS
-from refute.registry import DATASETS
+from refute_lab.datasets.spec import DATASETS
+from refute_lab.papers.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parents[1]
 LINE = re.compile(r"^\| (\d[\d, to]*) \| (.+?) \| ([WPO-]) \| (.*) \|$", re.MULTILINE)

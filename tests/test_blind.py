@@ -24,41 +24,39 @@ from refute.problems import (
 from refute.registry import METHODS
 from refute.workspace.recipe import Recipe
 
-ROOT = Path(refute.__file__).parent
+ROOT = Path(refute.__file__).parents[1]
 KEYS = re.compile(r"\b(FunctionKey|IssueKey|GroundTruth|Item|IssueItem)\b")
 DOERS = re.compile(r"\b(Method|Model|Asker|TestGenerator|Debugger|MethodSpec|Context)\b")
 GRADERS = {
-    *("function/grade.py", "function/faulty.py", "function/oracle.py"),
+    *(f"refute_lab/benches/{name}.py" for name in ("grade", "faulty", "oracle")),
     *(
-        f"issue/grading/{name}.py"
+        f"refute_lab/swt/grading/{name}.py"
         for name in (
             *("gold_check", "grade", "tasks", "reference_reports", "reference_logs"),
-            *("grade_records", "grade_summary", "filtering", "attribution", "golden_lines"),
+            *("grade_records", "grade_summary", "filtering", "attribution"),
             *("repair", "repair_tasks", "growing"),
         )
     ),
     *(
-        f"issue/analysis/{name}.py"
-        for name in (
-            *("runs", "groups", "overlap", "sampling", "study", "fixes", "filters", "inference"),
-            "golden_run",
-        )
+        f"refute_lab/swt/analysis/{name}.py"
+        for name in ("runs", "groups", "overlap", "sampling", "study", "filters", "golden_run")
     ),
 }
 BENCH = {
-    *(f"function/bench/{name}.py" for name in ("settings", "records", "work", "summary")),
-    "issue/bench.py",
+    *(f"refute_lab/benches/{name}.py" for name in ("settings", "records", "work", "summary")),
+    "refute_lab/benches/issues.py",
 }
 """Hands the problem to a method, then the prediction to a grader; no one function takes both."""
 BUILDERS = {
-    *(f"issue/benchmark/{name}.py" for name in ("build", "pull_requests", "statistics")),
-    "issue/predictions.py",
+    *(f"refute_lab/swt/building/{name}.py" for name in ("build", "pull_requests", "statistics")),
+    "refute_lab/swt/predictions.py",
 }
 """Make or read the files of benchmarks; a method uses none of them."""
+OF_METHODS = ("refute/function/", "refute/issue/", "refute_lab/baselines/")
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(ROOT.rglob("*.py")):
+    for path in sorted((*ROOT.glob("refute/**/*.py"), *ROOT.glob("refute_lab/**/*.py"))):
         yield str(path.relative_to(ROOT)), ast.parse(path.read_text())
 
 
@@ -92,15 +90,13 @@ def test_no_function_takes_a_key_and_a_method() -> None:
 
 def is_of(name: str, modules: set[str]) -> bool:
     """Whether an imported name is one of the modules, or comes from one."""
-    dotted = [f"refute.{module.removesuffix('.py').replace('/', '.')}" for module in modules]
+    dotted = [module.removesuffix(".py").replace("/", ".") for module in modules]
     return any(f"{name}.".startswith(f"{module}.") for module in dotted)
 
 
 def test_methods_do_not_know_keys() -> None:
     for module, tree in modules():
-        if not module.startswith(("function/", "issue/")):
-            continue
-        if module in GRADERS | BENCH | BUILDERS:
+        if not module.startswith(OF_METHODS):
             continue
         for name in imported(tree):
             assert not KEYS.search(name), f"{module} imports {name}"

@@ -28,7 +28,7 @@ BESIDE = {"refute", "_refute_probe", "markupsafe", "pytest", "_pytest", "numpy"}
 """Ourselves, what jinja2 needs, the runner in whose process the probe is, and the array package of
 a program in the sandbox."""
 ADAPTED = {"inspect_ai", "nemo_gym", "rllm", "verifiers"}
-"""Frameworks that import us: `refute_lab.adapters` has a file of its name for each, and such that go on
+"""Frameworks that import us: `adapters` has a file of its name for each, and such that go on
 from it, which alone speak of it."""
 
 Run = Callable[..., tuple[int, str, str]]

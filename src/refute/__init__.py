@@ -9,9 +9,8 @@ The public API on one screen. Everything is imported on first use, so `import re
     result.tests     # unit tests that the code fails
     result.diff      # the fix, as a unified diff
 
-What `refute report`, `data` and `train` do is in `refute_lab.api.reporting`, `benchmarks`,
-`training_data` and `training`. What else is not named here is private by convention and may change
-at any time.
+What compares and trains is in `refute_lab`. What else is not named here is private by convention
+and may change at any time.
 """
 
 from __future__ import annotations
@@ -64,40 +63,13 @@ if TYPE_CHECKING:
     from refute.sandbox.local import LocalSandbox
     from refute.surfaces.notebook import load_ipython_extension
     from refute.workspace.contract import Workspace
-    from refute_lab.api.benching import (
-        BenchResult,
-        IssueBenchResult,
-        bench,
-    )
-    from refute_lab.api.filtering import FilterResult, filter_fixes
-    from refute_lab.api.grading import GradeResult, grade
-    from refute_lab.datasets import load_dataset
-    from refute_lab.rewards import Grader, Task, Test, TestResult, TestReward, Verdict, grade_test
-    from refute_lab.runs.executors import Executor
 
 _HOMES = {
-    "refute_lab.api.benching": (
-        "BenchResult",
-        "IssueBenchResult",
-        "bench",
-    ),
     "refute.api.diffing": ("DiffResult", "diff"),
     "refute.api.fixes": ("RankedFixes", "rank_fixes"),
     "refute.api.fixing": ("FixResult", "fix"),
     "refute.api.failing": ("FailingResult", "debug_failing"),
-    "refute_lab.api.filtering": ("FilterResult", "filter_fixes"),
     "refute.api.gating": ("GateResult", "HookAnswer", "gate", "gate_hook"),
-    "refute_lab.api.grading": ("GradeResult", "grade"),
-    "refute_lab.rewards": (
-        "Grader",
-        "Task",
-        "Test",
-        "TestResult",
-        "TestReward",
-        "Verdict",
-        "grade_test",
-    ),
-    "refute_lab.runs.executors": ("Executor",),
     "refute.api.functions": (
         "DebugResult",
         "HuntResult",
@@ -115,7 +87,6 @@ _HOMES = {
     "refute.api.red_green": ("RedGreenResult", "red_green"),
     "refute.api.starting": ("InitResult", "init"),
     "refute.combinators": ("backtrack", "best_of", "cross_check", "refine", "vote"),
-    "refute_lab.datasets": ("load_dataset",),
     "refute.errors": (
         "InputError",
         "LimitReached",
@@ -154,32 +125,26 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Asked",
-    "BenchResult",
     "Bounds",
     "Call",
     "Candidate",
     "Context",
     "DebugResult",
     "DiffResult",
-    "Executor",
     "Expression",
     "FailingResult",
     "FailingTest",
-    "FilterResult",
     "Finding",
     "FixResult",
     "FunctionKey",
     "FunctionPrediction",
     "FunctionProblem",
     "GateResult",
-    "GradeResult",
-    "Grader",
     "HardenResult",
     "HookAnswer",
     "HuntResult",
     "InitResult",
     "InputError",
-    "IssueBenchResult",
     "IssueKey",
     "IssuePrediction",
     "IssueProblem",
@@ -202,35 +167,25 @@ __all__ = [
     "SandboxUnavailable",
     "Scenario",
     "State",
-    "Task",
-    "Test",
-    "TestResult",
-    "TestReward",
     "Trust",
     "Unavailable",
     "UnitTest",
-    "Verdict",
     "VetResult",
     "Workspace",
     "__version__",
     "backtrack",
-    "bench",
     "best_of",
     "cross_check",
     "debug",
     "debug_failing",
     "diff",
-    "filter_fixes",
     "fix",
     "gate",
     "gate_hook",
-    "grade",
-    "grade_test",
     "harden",
     "hunt",
     "init",
     "judge",
-    "load_dataset",
     "load_ipython_extension",
     "method",
     "open_model",

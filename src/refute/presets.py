@@ -1,20 +1,14 @@
-"""Presets: named sets of option values, each declared here and nowhere else.
+"""Presets: named sets of option values.
 
 `--preset NAME` sets the options of the method and the settings of a bench that it names; whatever
-is given besides wins. docs/utgen.md says row by row what each stands for.
-
-- `paper`: what the text of UTGen (arXiv 2502.01619) says, and where it is silent what its released
-  code does;
-- `released`: the released code (archiki/UTGenDebug), where that differs;
-- `released-intrinsic`: its scripts for attack rate and output accuracy, without debugging.
-
-For issues `paper` is the first version of SWT-Bench (arXiv 2406.12952v1): docs/swt-methods.md.
+is given besides wins.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from refute.errors import InputError
@@ -40,62 +34,21 @@ class Preset:
         return {name: value for name, value in self.options.items() if name in known}
 
 
-_PAPER = Preset(
-    "paper",
-    "UTGen as its paper has it",
-    {
-        "guard": False,
-        "raises": False,
-        "shown": "last",
-        "vote_by": "continuation",
-        "max_tokens": 8192,
-        "vote_tokens": 2048,
-    },
-    {"evaluation": "paper", "subset": "extractable", "editor_tests": 1},
-)
-_RELEASED = replace(
-    _PAPER,
-    name="released",
-    summary="UTGen as its released code has it",
-    options={
-        **_PAPER.options,
-        "shown": "first",
-        "ties": True,
-        "tries_per_test": 4,
-        "vote_temperature": 0.8,
-    },
-)
-_INTRINSIC = Preset(
-    "released-intrinsic",
-    "attack rate and output accuracy as the released scripts compute them",
-    {
-        "m": 0,
-        "vote": False,
-        "raises": False,
-        "guard": False,
-        "temperature": 0.8,
-        "max_tokens": 2560,
-    },
-    {"evaluation": "paper"},
-)
-PRESETS: Mapping[Level, Mapping[str, Preset]] = {
-    "function": {one.name: one for one in (_PAPER, _RELEASED, _INTRINSIC)},
-    "issue": {
-        "paper": Preset(
-            "paper",
-            "SWT-Bench as the first version of its paper has it",
-            {"strict_diff": True, "given_alone": True},
-            {"patch_may_be_wrong": True, "executable": "printed", "columns": "v1"},
-        )
-    },
-}
+@cache
+def presets_of(level: Level) -> dict[str, Preset]:
+    """The presets for methods of a level, by name: entry points `refute.presets`, each a mapping
+    by level, then by name."""
+    from importlib.metadata import entry_points
+
+    given = [point.load().get(level, {}) for point in entry_points(group="refute.presets")]
+    return {name: one for presets in given for name, one in presets.items()}
 
 
 def preset_of(name: str | None, level: Level) -> Preset:
     """The preset by its name; None: one that sets nothing. Raises `InputError`."""
     if name is None:
         return Preset("", "", {})
-    known = PRESETS[level]
+    known = presets_of(level)
     if name not in known:
         there = f"there are {', '.join(known)}" if known else f"methods for an {level} have none"
         raise InputError(f"--preset {name}: no such preset; {there}")

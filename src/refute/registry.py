@@ -1,10 +1,12 @@
 """What is there by name: refute's own, and what other packages bring along.
 
-Refute's own are found in folders: a module of the folder defines one or several, so that adding
-one touches one file. Another package names its own as entry points in the same group:
+They are found in folders: a module of the folder defines one or several, so that adding one
+touches one file. Another package, `refute_lab` among them, names its own as entry points: one
+thing, or a package whose modules define them.
 
     [project.entry-points."refute.methods"]
     mine = "my_package:mine"
+    more = "my_package.methods"
 
 Nothing is imported before it is asked for. A built-in name cannot be taken by another package.
 """
@@ -13,7 +15,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
 
     from refute.methods import Level, MethodSpec
     from refute.models.specs import Provider
-    from refute_lab.datasets.spec import DatasetSpec
-    from refute_lab.runs.executors import ExecutorSpec
 
 Thing = TypeVar("Thing")
 
@@ -58,20 +58,22 @@ class Registry(Generic[Thing]):
         """The thing of that name. Raises `InputError` where there is none, or it does not load."""
         if name in self._own:
             return self._own[name]
-        stem = name.replace("-", "_")
-        for home in self.homes:
-            if stem in _stems(home):
-                for thing in self._in(f"{home}.{stem}"):
-                    if _name(thing) == name:
-                        return thing
-        built_in = self._built_in()
-        if name in built_in:
-            return built_in[name]
+        for homes in (self.homes, self._packages()):
+            stem = name.replace("-", "_")
+            for home in homes:
+                if stem in _stems(home):
+                    for thing in self._in(f"{home}.{stem}"):
+                        if _name(thing) == name:
+                            return thing
+            there = self._inside(homes)
+            if name in there:
+                return there[name]
         for point in self._points():
             if point.name == name:
                 return self._loaded(point)
-        known = ", ".join(sorted({*built_in, *self._own, *(p.name for p in self._points())}))
-        raise InputError(f"{name}: no such {self.what}; there are {known}")
+        raise InputError(
+            f"{name}: no such {self.what}; there are {', '.join(sorted(self.names()))}"
+        )
 
     def __contains__(self, name: str) -> bool:
         """Whether there is one of that name, and it loads."""
@@ -83,16 +85,20 @@ class Registry(Generic[Thing]):
 
     def names(self) -> list[str]:
         """All names: the built-in ones in the order of their files, then the others'."""
-        others = [point.name for point in self._points()]
-        return list(dict.fromkeys((*self._built_in(), *self._own, *others)))
+        inside = self._inside((*self.homes, *self._packages()))
+        return list(dict.fromkeys((*inside, *self._own, *(p.name for p in self._points()))))
 
     def all(self) -> list[Thing]:
         """Everything, in the order of `names`. Raises `InputError` where one does not load."""
         return [self.get(name) for name in self.names()]
 
-    def _built_in(self) -> dict[str, Thing]:
-        modules = (f"{home}.{stem}" for home in self.homes for stem in _stems(home))
-        return {_name(thing): thing for module in modules for thing in self._in(module)}
+    def _inside(self, homes: Iterable[str]) -> dict[str, Thing]:
+        modules = (f"{home}.{stem}" for home in homes for stem in _stems(home))
+        found: dict[str, Thing] = {}
+        for module in modules:
+            for thing in self._in(module):
+                found.setdefault(_name(thing), thing)
+        return found
 
     def _in(self, module: str) -> Iterator[Thing]:
         for value in vars(importlib.import_module(module)).values():
@@ -100,9 +106,12 @@ class Registry(Generic[Thing]):
                 yield cast(Thing, value)
 
     def _points(self) -> tuple[EntryPoint, ...]:
-        from importlib.metadata import entry_points  # slow to load, and mostly not asked for
+        """Of single things."""
+        return tuple(point for point in _entries(self.group) if point.attr)
 
-        return tuple(entry_points(group=self.group))
+    def _packages(self) -> tuple[str, ...]:
+        """Of other distributions, whose modules define things."""
+        return tuple(point.module for point in _entries(self.group) if not point.attr)
 
     def _loaded(self, point: EntryPoint) -> Thing:
         origin = f"{self.what} {point.name} ({point.value})"
@@ -127,6 +136,12 @@ def method_of(name: str, level: Level) -> MethodSpec[Any, Any]:
         raise InputError(f"--method {name} is for {verbs[specs[0].level]}")
     known = ", ".join(spec.name for spec in specs if spec.level == level)
     raise InputError(f"--method {name}: no such method; there are {known}")
+
+
+def _entries(group: str) -> tuple[EntryPoint, ...]:
+    from importlib.metadata import entry_points  # slow to load, and mostly not asked for
+
+    return tuple(entry_points(group=group))
 
 
 def _name(thing: object) -> str:
@@ -156,16 +171,4 @@ MODELS: Registry[Provider] = Registry(
     ("refute.models.providers",),
     "model",
     _is_a("refute.models.specs", "Provider"),
-)
-DATASETS: Registry[DatasetSpec[Any]] = Registry(
-    "refute_lab.datasets",
-    ("refute_lab.datasets",),
-    "dataset",
-    _is_a("refute_lab.datasets.spec", "DatasetSpec"),
-)
-EXECUTORS: Registry[ExecutorSpec] = Registry(
-    "refute.executors",
-    ("refute.runs",),
-    "executor",
-    _is_a("refute_lab.runs.executors", "ExecutorSpec"),
 )

@@ -17,7 +17,7 @@ import pytest
 from refute import cli
 from refute.errors import DatasetError
 from refute.sandbox.values import Iterated, NDArray, Opaque
-from refute_lab.bench import BenchSettings
+from refute_lab.benches import BenchSettings
 from refute_lab.datasets import load
 from refute_lab.datasets.swe import load_issues
 

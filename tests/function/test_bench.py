@@ -19,8 +19,8 @@ from refute.errors import InputError
 from refute.models.asking import Asked
 from refute.registry import METHODS
 from refute_lab.api.benching import _Where
-from refute_lab.bench import RECORDS, BenchSettings, load_items, summarize, work_on
-from refute_lab.bench.grade import Grade, ProgramGrade, TestGrade, TestVerdict, metrics
+from refute_lab.benches import RECORDS, BenchSettings, load_items, summarize, work_on
+from refute_lab.benches.grade import Grade, ProgramGrade, TestGrade, TestVerdict, metrics
 from refute_lab.runs.journal import read_header
 from refute_lab.runs.records import ErrorRecord
 from refute_lab.runs.run import Run, resumed

@@ -19,7 +19,7 @@ from refute.problems import (
 )
 from refute.sandbox import Limits, NotRun
 from refute.sandbox.local import LocalSandbox
-from refute_lab.bench.grade import (
+from refute_lab.benches.grade import (
     Grade,
     ProgramGrade,
     TestGrade,
@@ -30,7 +30,7 @@ from refute_lab.bench.grade import (
     metrics,
     with_failing_tests,
 )
-from refute_lab.bench.oracle import expected_outputs
+from refute_lab.benches.oracle import expected_outputs
 from refute_lab.figures import clustered, mean
 
 RIGHT = "def half(x):\n    return x / 2\n"
@@ -269,7 +269,7 @@ def test_clustered_errors() -> None:
 def test_a_program_that_sleeps_in_each_call_is_given_up(
     box: LocalSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("refute_lab.bench.grade.RUN_WALL", 1.0)
+    monkeypatch.setattr("refute_lab.benches.grade.RUN_WALL", 1.0)
     key = replace(KEY, inputs=tuple((n,) for n in range(100)))
     sleeps = RIGHT.replace("    return", "    __import__('time').sleep(0.5)\n    return")
     began = time.monotonic()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from refute.models.contract import Tally
-from refute_lab.bench.issues import PASSES, Passes
+from refute_lab.benches.issues import PASSES, Passes
 
 
 def test_starts_are_added_up(tmp_path: Path) -> None:

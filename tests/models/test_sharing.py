@@ -16,8 +16,8 @@ from refute.errors import AnswersPending, BudgetExceeded, InputError
 from refute.models.asking import Asked, open_sessions
 from refute.models.contract import Message, Sampling
 from refute.models.session import SessionAsker
-from refute.models.sharing import ModelClerk, ModelKeeper
 from refute.prompts import render
+from refute_lab.runs.sharing import ModelClerk, ModelKeeper
 
 from .loopback import Loopback, chat
 

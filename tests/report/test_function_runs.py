@@ -15,7 +15,7 @@ import pytest
 from refute import cli
 from refute_lab.api.reporting import FunctionReport
 from refute_lab.api.reporting import report as refute_report
-from refute_lab.bench.summary import read_result
+from refute_lab.benches.summary import read_result
 from refute_lab.figures import mcnemar, paired_interval
 from refute_lab.report.function_grids import by_tests
 from refute_lab.report.function_study import PageRun, dataset_studies

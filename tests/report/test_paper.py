@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from refute_lab.bench.grade import metrics
+from refute_lab.benches.grade import metrics
 from refute_lab.papers.paper import (
     SWT_BENCH,
     UTGEN,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from refute import cli
-from refute.presets import PRESETS
-from refute_lab.bench.summary import read_result
+from refute.presets import presets_of
+from refute_lab.benches.summary import read_result
 from refute_lab.report.function_study import run_labels
 
 from .function_runs import record, write_run
@@ -125,7 +125,7 @@ def test_labels_say_no_more_than_they_must(tmp_path: Path) -> None:
         "utgen",
         "utgen vote=False",
     ]
-    preset = PRESETS["function"]["paper"]
+    preset = presets_of("function")["paper"]
     paper = {"m": 3, "preset": "paper", **preset.options, **preset.settings}
     assert labels({"m": 3}, paper) == ["utgen", "utgen preset=paper"]
     guarded = {**paper, "guard": True}

@@ -16,8 +16,8 @@ import pytest
 from refute import cli
 from refute.problems import FunctionKey
 from refute.sandbox.local import LocalSandbox
-from refute_lab.bench import RECORDS
-from refute_lab.bench.oracle import expected_outputs
+from refute_lab.benches import RECORDS
+from refute_lab.benches.oracle import expected_outputs
 from refute_lab.runs.journal import Journal, read_run
 from refute_lab.runs.records import Count, Number, Schema, checked, read_record
 

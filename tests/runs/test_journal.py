@@ -89,7 +89,7 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
 
 def test_two_writers_are_refused(tmp_path: Path) -> None:
     code = f"""from pathlib import Path
-from refute_lab.bench import RECORDS
+from refute_lab.benches import RECORDS
 from refute_lab.runs.journal import Journal
 Journal(Path({str(tmp_path)!r}), {{}}, RECORDS)"""
     with Journal(tmp_path, {}, WORDS):

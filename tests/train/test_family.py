@@ -16,7 +16,7 @@ from refute.function.llm.code_extraction import read_program
 from refute.literals import read_literal, source_of
 from refute.problems import Call, Trust, UnitTest
 from refute.sandbox import Limits, Program, Returned, Sandbox
-from refute_lab.bench.grade import grade_tests
+from refute_lab.benches.grade import grade_tests
 
 
 def some(count: int, seed: int = 0) -> list[SyntheticTask]:

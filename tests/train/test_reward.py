@@ -10,7 +10,7 @@ import pytest
 from refute.errors import SandboxUnavailable
 from refute.problems import FunctionKey, FunctionProblem
 from refute.sandbox.pool import SandboxPool
-from refute_lab.bench.grade import TestVerdict
+from refute_lab.benches.grade import TestVerdict
 from refute_lab.datasets import Item
 from refute_lab.train.reward import Credits, paid, reward_for
 

@@ -63,7 +63,7 @@ class FixResult(Reported):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document, of the schema `fix/1`."""
-        from refute_lab.report.repairs import fix_document
+        from refute.report.fixes import fix_document
 
         return {"schema": "fix/1", **fix_document(self)}
 
@@ -87,7 +87,7 @@ class FixResult(Reported):
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
-        from refute_lab.report.repairs import print_fix
+        from refute.report.fixes import print_fix
 
         print_fix(self, console)
 

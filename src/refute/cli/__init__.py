@@ -15,7 +15,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -28,7 +28,7 @@ from refute.variables import Variable
 
 __all__ = ["cli", "main"]
 
-_VERBS = {
+VERBS = {
     "hunt": "Find unit tests that the function fails.",
     "debug": "Fix the function with generated tests; print the fix as a diff.",
     "diff": "Find inputs on which a change makes functions behave otherwise.",
@@ -39,17 +39,9 @@ _VERBS = {
     "fix": "Fix an issue; print the fix with the tests that show it.",
     "vet": "Judge a fix by tests: does it resolve the issue, does it break anything near?",
     "gate": "Show that a change is done: red before, green now, nothing broken or weakened.",
-    "bench": "Run a method over a dataset, or over a JSONL file of problems.",
-    "report": "Compare runs of bench with each other and with the paper; write a page.",
-    "grade": "Grade predicted test patches: do they reproduce their issues?",
-    "data": "Build benchmarks of issues, and look at them.",
-    "train": "Train a model to write unit tests that fail and are right (UTGen).",
-    "cheats": "Try programs and tests that cheat on a grader: does it pay them?",
     "mcp": "Serve agents over MCP, on stdin and stdout.",
-    "serve": "Serve verdicts on programs over HTTP: a reward that cannot be cheated.",
     "lsp": "Serve editors over the language server protocol, on stdin and stdout.",
     "methods": "List the methods that there are.",
-    "datasets": "List the datasets that there are.",
     "init": "Set a repository up: settings, a workflow, a hook, a word to agents; shows the diff.",
     "config": "Show what settings hold, and from where.",
     "doctor": "Show what works on this machine, and how to get what is missing.",
@@ -57,20 +49,35 @@ _VERBS = {
 """Verb -> its line in `refute --help`. The module `refute.cli.VERB` defines `command`."""
 
 
+def _others() -> dict[str, Mapping[str, str]]:
+    """Packages of verbs, as this one, by the name of their module: entry points `refute.verbs`."""
+    from importlib.metadata import entry_points  # slow to load
+
+    found = entry_points(group="refute.verbs")
+    return {point.module: importlib.import_module(point.module).VERBS for point in found}
+
+
+def _home(verb: str) -> str | None:
+    """The package that has the verb; refute's own cannot be taken by another."""
+    if verb in VERBS:
+        return __name__
+    return next((home for home, verbs in _others().items() if verb in verbs), None)
+
+
 class _Verbs(click.Group):
     """Imports a verb's module only when the verb is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_VERBS)
+        return [*VERBS, *(verb for verbs in _others().values() for verb in verbs)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _VERBS:
+        if (home := _home(cmd_name)) is None:
             return None
         try:
             os.getcwd()  # of which relative paths, workers and git make everything
         except OSError:
             raise InputError("the current folder is gone: change to one that is there") from None
-        command = importlib.import_module(f"refute.cli.{cmd_name}").command
+        command = importlib.import_module(f"{home}.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
 
@@ -85,7 +92,10 @@ class _Verbs(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(_VERBS.items()))
+            formatter.write_dl(list(VERBS.items()))
+        for verbs in _others().values():
+            with formatter.section("To compare and to train"):
+                formatter.write_dl(list(verbs.items()))
 
 
 @click.group(

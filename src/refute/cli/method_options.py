@@ -7,7 +7,6 @@ its help shows those of all methods.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -87,18 +86,18 @@ class MethodCommand(click.Command):
                 if not own & set(one.flags):
                     yield one, spec.name
 
+    def named(self, args: Sequence[str]) -> str | None:
+        """The method that the command line names."""
+        return told(args, "--method")
+
     def _chosen(self, ctx: click.Context, args: Sequence[str]) -> list[MethodSpec[Any, Any]] | None:
-        """The method that is named, here or by the run that goes on; else the defaults. None where
+        """The method that is named, else the defaults. None where
         the dataset says what kind of method it should have been."""
         from refute.registry import METHODS, method_of
         from refute.selection import default_method
 
-        name = told(args, "--method") or ctx.lookup_default("method")
+        name = self.named(args) or ctx.lookup_default("method")
         model = told(args, "--model") or ctx.lookup_default("model")
-        if name is None and (run := told(args, "--run")) is not None:
-            from refute_lab.runs.journal import read_header
-
-            name = (read_header(Path(run)) or {}).get("method")
         if name is None:
             return [method_of(default_method(level, model), level) for level in self.levels]
         if "issue" in self.levels and name.startswith("pass@"):

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from refute.remarks import remark
 
 if TYPE_CHECKING:
     from refute.models.contract import Model, Tally
     from refute.models.session import Session
+
+
+class Opener(Protocol):
+    """Opens the sessions of a worker, on an account that is kept elsewhere."""
+
+    def session(self, spec: str, made: Callable[..., Session]) -> Session:
+        """The session of a model; `made` takes what is on the account."""
+        ...
+
+
+OPENER: ContextVar[Opener | None] = ContextVar("opener", default=None)
+"""Who opens the models of this worker; None: it opens them itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +82,8 @@ async def sessions(asked: Asked) -> AsyncIterator[tuple[Session, Session | None]
     `open_sessions`."""
     from refute.models.budget import Budget, Ledger
     from refute.models.record import Recording
-    from refute.models.sharing import clerk_here
 
-    clerk = clerk_here()
+    clerk = OPENER.get()
     async with AsyncExitStack() as stack:
         assert asked.model is not None
         ledger, recording = Ledger(Budget(usd=asked.budget_usd, tokens=asked.budget_tokens)), None

@@ -1,4 +1,4 @@
-"""Several fixes beside each other, as text for people and as the JSON document."""
+"""A fix of an issue, and several beside each other, as text for people and as JSON."""
 
 from __future__ import annotations
 
@@ -6,14 +6,23 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.syntax import Syntax
 from rich.text import Text
 
-from refute.report.diffs import difference_document, differences_table
+from refute.report.diffs import (
+    diff_document,
+    difference_document,
+    differences_table,
+    print_changes,
+)
+from refute.report.issues import confidence_text
 
 if TYPE_CHECKING:
     from refute.api.fixes import Pair, RankedFixes
+    from refute.api.fixing import FixResult
 
 _LONGEST = 300
+_COLOURS = {"fixed": "green", "proposed": "yellow", "cannot tell": "red"}
 
 
 def ranked_document(ranked: RankedFixes) -> dict[str, Any]:
@@ -70,3 +79,47 @@ def _print_pair(pair: Pair, ranked: RankedFixes, console: Console) -> None:
 def _short(text: str) -> str:
     """What came of a call, on few lines."""
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def fix_document(result: FixResult) -> dict[str, Any]:
+    """`{"method", "state", "reasons", "patch", "tests", "failing", "confidence", ...}`."""
+    claim = result.claim
+    sure = result.found.prediction.confidence if result.patch else 0.0
+    document = {
+        "method": result.method,
+        "state": claim.state,
+        "reasons": list(claim.reasons),
+        "patch": result.patch,
+        "tests": claim.tests,
+        "failing": list(claim.failing),
+        "confidence": None if sure is None else round(sure, 4),
+        "separating": [difference_document(one) for one in result.separating],
+        "steps": list(result.found.steps),
+    }
+    if result.changes is None:
+        return document
+    if isinstance(result.changes, str):
+        return {**document, "changes": {"reason": result.changes}}
+    return {**document, "changes": diff_document(result.changes)}
+
+
+def print_fix(result: FixResult, console: Console) -> None:
+    """The fix and its tests as diffs, what else it changes, what is claimed and why."""
+    claim = result.claim
+    for patch in (result.patch, claim.tests if result.patch else ""):
+        if patch.strip():
+            console.print(Syntax(patch, "diff", background_color="default", word_wrap=True))
+    for id in claim.failing:
+        console.print(Text.assemble(("fails now, passes with the fix: ", "green"), (id, "bold")))
+    if result.changes is not None:
+        print_changes(result.changes, console)
+    if result.separating:
+        console.print(Text("another fix, which the tests call as good, differs", style="bold"))
+        console.print(differences_table(result.separating[:1], ("this fix", "the other")))
+    first, *more = claim.reasons or ("",)
+    line = Text.assemble((f"{claim.state}: ", f"bold {_COLOURS[claim.state]}"), first)
+    console.print(line)
+    for reason in more:
+        console.print(Text(f"  {reason}", style="dim"))
+    if result.patch:
+        console.print(Text(confidence_text(result.found.prediction.confidence, result.method)))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -15,8 +14,6 @@ from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import TrialRun, shortened
 from refute.issue.vet import Vetted
 from refute.workspace.contract import TestResult
-from refute_lab.bench.issues import IssueBenchSettings, PredictionRecord
-from refute_lab.runs.records import ErrorRecord
 
 _TRACE = 1500
 """Characters of a traceback that are shown."""
@@ -141,31 +138,3 @@ def print_vetted(
         console.print(Text(f"it rests on tests with {rests}"))
     colour = "green" if vetted.verdict == "fixed" else "red"
     console.print(Text.assemble((f"{vetted.verdict}: ", f"bold {colour}"), vetted.reason))
-
-
-def issue_bench_document(
-    settings: IssueBenchSettings,
-    ids: Sequence[str],
-    records: Mapping[str, PredictionRecord | ErrorRecord],
-    directory: Path,
-) -> dict[str, Any]:
-    """`{"dataset", "method", "model", "n", "status": {...}, "run", "cost"}`."""
-    status = {"predicted": 0, "abstained": 0, "error": 0}
-    for record in records.values():
-        status[record.status] += 1
-    done = (record for record in records.values() if not isinstance(record, ErrorRecord))
-    tallies = [record.tally for record in done if record.tally is not None]
-    prices = [tally.usd for tally in tallies if tally.usd is not None]
-    return {
-        "dataset": settings.dataset,
-        "method": settings.method,
-        "model": settings.model,
-        "n": len(ids),
-        "status": status,
-        "run": str(directory),
-        "cost": {
-            "usd": round(sum(prices), 6) if len(prices) == len(tallies) else None,
-            "samples": sum(tally.samples + tally.cached for tally in tallies),
-            "tokens": sum(t.prompt_tokens + t.completion_tokens for t in tallies),
-        },
-    }

@@ -6,7 +6,7 @@ named relative to the folder that the server was started in.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
@@ -204,11 +204,3 @@ class CheckFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     python: str = ""
     seconds_per_function: float = 5.0
     time_limit: float = 300.0
-
-
-class ReadRun(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which run is shown, and in which form."""
-
-    run: str
-    form: Literal["json", "text", "page"]
-    time_limit: float = 120.0

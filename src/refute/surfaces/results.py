@@ -275,10 +275,3 @@ class CheckedFile(Struct, frozen=True, kw_only=True):
     functions: list[CheckedFunction]
     summary: _Summary
     complete: _Complete
-
-
-class ReadRunResult(Struct, frozen=True, kw_only=True):
-    """A run, in the form that was asked for."""
-
-    text: str
-    media_type: str

@@ -4,7 +4,7 @@
         for record in read_log(folder / "log.jsonl"):
             report(record)
 
-`report` is a `refute_lab.train.run_folder.Report`: it may as well be given to a training. Tried with
+`report` is a `Report` of `train.run_folder`: it may as well be given to a training. Tried with
 trackio 0.43.0, wandb 0.31.0 and mlflow-skinny 3.17.2.
 """
 

@@ -1,6 +1,6 @@
 """verl: `compute_score`, loaded by the path of this file (tried with verl 0.9.1).
 
-    reward.custom_reward_function.path=.../refute_lab/adapters/verl.py  # refute_lab.adapters.verl.__file__
+    reward.custom_reward_function.path=.../refute_lab/adapters/verl.py
     reward.custom_reward_function.name=compute_score
 
 A row's `reward_model.ground_truth` is the task as JSON.

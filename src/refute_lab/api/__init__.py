@@ -1,0 +1,1 @@
+"""The verbs of the lab as functions, with typed results."""

@@ -1,7 +1,7 @@
 """`bench`.
 
->>> refute.bench("he-fix", method="search", limit=10).figures["code_accuracy"]
->>> refute.bench("swt-lite", method="snippet", grade=True).grades
+>>> refute_lab.bench("he-fix", method="search", limit=10).figures["code_accuracy"]
+>>> refute_lab.bench("swt-lite", method="snippet", grade=True).grades
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from refute.errors import InputError
 from refute.issue.choosing import check_given, check_task, chosen_reproducer
 from refute.methods import Bounds
 from refute.models.asking import Asked, open_sessions
-from refute.models.sharing import ModelKeeper
 from refute.presets import Preset, departures, preset_of
 from refute.prompts import digest_of, prompts_from
 from refute.remarks import remark, warn_of_gaps
 from refute.sandbox.local import LocalSandbox
 from refute.selection import chosen_method, options_of
-from refute_lab import bench as functions
+from refute_lab import benches as functions
 from refute_lab.api.executing import executor_of, on_gpus
 from refute_lab.api.grading import GradeResult, grade_samples, tasks_of
 from refute_lab.api.repairs import FixGradeResult, grade_repairs
-from refute_lab.bench import issues as issues
+from refute_lab.benches import issues
 from refute_lab.datasets.swe import holds_issues, load_issues
 from refute_lab.figures import Figure
 from refute_lab.runs.executors import Executor, Workers
 from refute_lab.runs.journal import new_run, read_header
 from refute_lab.runs.records import ErrorRecord
 from refute_lab.runs.run import Ending, Run, resumed
+from refute_lab.runs.sharing import ModelKeeper
 from refute_lab.swt.grading.grade import Terms
 from refute_lab.swt.grading.tasks import RUN_MEMORY, default_jobs
 from refute_lab.swt.workspaces import as_placed, check_engine
@@ -55,7 +55,7 @@ class BenchResult(Shown):
 
     @property
     def figures(self) -> Mapping[str, Figure]:
-        """The figures by name, as in `refute_lab.bench.grade`."""
+        """The figures by name, as in `refute_lab.benches.grade`."""
         return self.result.figures
 
     @property
@@ -89,7 +89,7 @@ class IssueBenchResult(Shown):
     records: Mapping[str, issues.PredictionRecord | ErrorRecord]
     """By issue: its prediction, or why there is none."""
     files: tuple[Path, ...]
-    """The predictions in the reference's format; see `refute_lab.bench.issues.save_predictions`."""
+    """The predictions in the reference's format; see `benches.issues.save_predictions`."""
     grades: Mapping[str, GradeResult | FixGradeResult]
     """By the name of the predictions' file; `pass@K` for the best of K samples."""
 
@@ -113,7 +113,7 @@ class IssueBenchResult(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
-        from refute.report.issues import issue_bench_document
+        from refute_lab.report.bench import issue_bench_document
 
         document = issue_bench_document(self.settings, self.ids, self.records, self.directory)
         if self.grades:
@@ -160,7 +160,7 @@ def bench(
     issues as well.
 
     `settings`: those of the run (`limit`, `ids`, `seed`... for functions
-    `refute_lab.bench.Settings`, for issues `refute_lab.bench.issues.IssueBenchSettings` and
+    `refute_lab.benches.BenchSettings`, for issues `refute_lab.benches.issues.IssueBenchSettings` and
     `refute.Bounds`) and options of the method, by name. What is not given is as the run was
     started with.
 

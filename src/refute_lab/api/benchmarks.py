@@ -17,7 +17,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from refute.api.calling import Shown, Tabled, path_of
+from refute.api.calling import Shown, path_of
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.files import read_file
 from refute.jsontext import parse_json
@@ -30,6 +30,7 @@ from refute.workspace.gitrun import GitFailed
 from refute.workspace.infer import infer_recipe
 from refute.workspace.recipe import Recipe
 from refute.workspace.repositories import Clone, find_clone
+from refute_lab.api.tables import Tabled
 from refute_lab.datasets.rows import read_rows
 from refute_lab.datasets.swe import IssueItem, load_issues
 from refute_lab.runs.run import Run
@@ -197,7 +198,7 @@ def statistics(
 ) -> StatisticsResult:
     """Figures about a benchmark of issues (SWT-Bench, Table 1, Figure 2, section 4.1).
 
-    `rows`: a dataset's name or a file of SWE-bench rows; `data` as in `refute.bench`. `clones`:
+    `rows`: a dataset's name or a file of SWE-bench rows; `data` as in `refute_lab.bench`. `clones`:
     where the repositories are, to count their files and lines (REFUTE_REPOS; neither: they are not
     counted). `graded`: the folder of a run that graded the golden tests, for existing tests and
     coverage. Raises `InputError`.

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from refute.errors import InputError
 from refute.models.asking import Asked
-from refute.registry import EXECUTORS
-from refute_lab.runs.executors import Executor, Workers
+from refute_lab.runs.executors import EXECUTORS, Executor, Workers
 
 
 def executor_of(given: Executor | str | None, workers: Workers) -> Executor | None:

@@ -16,8 +16,8 @@ from typing import Any
 from refute.api.calling import Progress, Shown, apart, path_of, silent
 from refute.errors import InputError
 from refute.storage import write_output
-from refute_lab.bench.records import RECORDS
-from refute_lab.bench.settings import stored_settings
+from refute_lab.benches.records import RECORDS
+from refute_lab.benches.settings import stored_settings
 from refute_lab.datasets import load
 from refute_lab.runs.journal import read_run
 from refute_lab.runs.records import ErrorRecord
@@ -98,7 +98,7 @@ def _built(
     progress: Progress,
 ) -> BuiltFix:
     from refute.sandbox.local import LocalSandbox
-    from refute_lab.bench.faulty import Wanted, chosen_fault, row_of
+    from refute_lab.benches.faulty import Wanted, chosen_fault, row_of
 
     written = _by_problem(runs)
     items = [item for item in load(dataset, data=data) if item.problem.id in written]
@@ -126,7 +126,7 @@ def _built(
 
 def _by_problem(runs: Sequence[Path | str]) -> dict[str, dict[str, list[str | None]]]:
     """The programs that runs hold, by problem and model."""
-    from refute_lab.bench.faulty import written_programs
+    from refute_lab.benches.faulty import written_programs
 
     found: dict[str, dict[str, list[str | None]]] = {}
     for run in map(Path, runs):

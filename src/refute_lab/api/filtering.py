@@ -12,7 +12,7 @@ from refute.errors import InputError
 from refute.remarks import remark
 from refute.workspace.factory import Backend
 from refute_lab.api.executing import executor_of
-from refute_lab.bench import issues as issues
+from refute_lab.benches import issues
 from refute_lab.datasets.swe import IssueItem, load_issues
 from refute_lab.runs.executors import Workers
 from refute_lab.runs.journal import read_header, read_run
@@ -62,12 +62,12 @@ def filter_fixes(
     executor: str | None = None,
     progress: Progress = silent,
 ) -> FilterResult:
-    """Judge proposed fixes by the tests of a run of `refute.bench` over issues (section 5.3).
+    """Judge proposed fixes by the tests of a run of `refute_lab.bench` over issues (section 5.3).
 
     `fixes`: a file of SWE-bench's predictions, or the folder of a run that was asked for fixes.
     `dataset`: the run's own, or a file of its rows.
-    `workspace`: where tests run; `jobs`, `executor` as in `refute.grade`. The judgements go into
-    `RUN/filter/NAME`; the same call goes on where it stopped. Raises as `refute.bench` does.
+    `workspace`: where tests run; `jobs`, `executor` as in `grade`. The judgements go into
+    `RUN/filter/NAME`; the same call goes on where it stopped. Raises as `bench` does.
     """
     doing = executor_of(executor, Workers(jobs=jobs, memory=RUN_MEMORY))
     run, fixes = Path(run), Path(fixes)

@@ -1,6 +1,6 @@
 """`grade`.
 
->>> refute.grade("swt-lite", "predictions.jsonl").figures["success_rate"]
+>>> refute_lab.grade("swt-lite", "predictions.jsonl").figures["success_rate"]
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def grade(
     "gold" for the golden tests, or a folder of the reference's logs, which are judged without
     running anything. An instance without a prediction counts as one with an empty patch.
 
-    `run`, `runs_dir`, `data`, `executor`, `progress` as in `refute.bench`; `jobs`: runs of tests at
+    `run`, `runs_dir`, `data`, `executor`, `progress` as in `bench`; `jobs`: runs of tests at
     once.
     `timeout`: seconds for one run of tests. `repeat`: predicted tests run that often, and a flaky
     one is never F→P. `tests_only`: drop what patches do to other files. `patch_types`: how

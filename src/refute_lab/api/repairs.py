@@ -1,6 +1,6 @@
 """Fixes over a dataset, graded as SWE-bench does: `--task repair` of `grade` and `bench`.
 
->>> refute.grade("swe-lite", "predictions.jsonl", task="repair").figures["resolved"]
+>>> refute_lab.grade("swe-lite", "predictions.jsonl", task="repair").figures["resolved"]
 """
 
 from __future__ import annotations

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from refute.api.calling import Tabled, path_of
+from refute.api.calling import path_of
 from refute.errors import InputError
 from refute.files import read_file
 from refute.jsontext import parse_json
 from refute.storage import write_output
+from refute_lab.api.tables import Tabled
 from refute_lab.runs.journal import read_header
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def report(
         raise InputError(f"{others[0]}: not a run over issues; report on them one kind at a time")
     if fixes or cutoff:
         raise InputError("--fixes and --cutoff are for runs over issues")
-    from refute_lab.bench.summary import read_result
+    from refute_lab.benches.summary import read_result
     from refute_lab.report.function_study import PageRun, dataset_studies
 
     found = [PageRun(*read_result(directory)) for directory in directories]

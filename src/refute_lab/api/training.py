@@ -119,7 +119,7 @@ def sft(
     """Train a LoRA adapter on the rows that `training_data` made.
 
     `data`: its folder, or a JSONL file of prompts and completions. `model`: a preset, a folder or
-    an id. `settings`: fields of `refute_lab.train.settings.SftSettings`; None is as good as not given.
+    an id. `settings`: fields of `train.settings.SftSettings`; None is as good as not given.
     `report_to`: trackers besides the log. The same call resumes where it was stopped. `dry_run`:
     nothing is trained; without the extra ``[train]`` tokens are counted by characters.
 
@@ -167,7 +167,7 @@ def grpo(
     """Train a LoRA adapter by GRPO: its tests are graded in the sandbox, and that is the reward.
 
     `data`: the folder of `training_data`, or a JSONL file of problems with references. `jobs`:
-    sandboxes (one a core). `settings`: fields of `refute_lab.train.settings.GrpoSettings`. The rest as
+    sandboxes (one a core). `settings`: fields of `train.settings.GrpoSettings`. The rest as
     in `sft`.
     """
     from refute_lab.train.settings import GrpoSettings

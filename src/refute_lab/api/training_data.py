@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from refute.api.calling import Shown, apart
 from refute.errors import InputError
 from refute.models.asking import Asked, sessions
-from refute.models.sharing import ModelKeeper
 from refute.prompts import PAPER, digest_of, prompts_from
 from refute.remarks import remark
 from refute.runs.pool import cores
@@ -25,6 +24,7 @@ from refute.sandbox.pool import SandboxPool
 from refute.storage import write_atomically
 from refute_lab.api.executing import executor_of, on_gpus
 from refute_lab.runs.executors import Processes, Workers
+from refute_lab.runs.sharing import ModelKeeper
 from refute_lab.train.card import card, figures
 from refute_lab.train.contamination import Index, available, evaluation_texts
 from refute_lab.train.data import build

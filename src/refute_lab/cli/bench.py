@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from refute.cli.issue_options import bounds_options
-from refute.cli.method_options import MethodCommand
+from refute.cli.method_options import MethodCommand, told
 from refute.cli.options import (
     given_names,
     json_option,
@@ -34,7 +35,18 @@ _WHERE = ("data", "run", "runs_dir", "jobs", "executor", "grade")
 _OF_FILTER = ("data", "limit", "ids", "run", "jobs", "executor", "workspace")
 
 
-@click.command("bench", cls=MethodCommand, levels=("function", "issue"))
+class _Bench(MethodCommand):
+    def named(self, args: Sequence[str]) -> str | None:
+        """The method that is named, or that of the run that goes on."""
+        name, run = super().named(args), told(args, "--run")
+        if name is not None or run is None:
+            return name
+        from refute_lab.runs.journal import read_header
+
+        return (read_header(Path(run)) or {}).get("method")
+
+
+@click.command("bench", cls=_Bench, levels=("function", "issue"))
 @click.argument("dataset")
 @selecting_options
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes (default: cores).")

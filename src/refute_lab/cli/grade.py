@@ -84,7 +84,7 @@ _RULES = (
     ),
     preset_option,
 )
-"""Each is a parameter of `refute.grade`."""
+"""Each is a parameter of `refute_lab.grade`."""
 
 
 @click.command("grade")

@@ -10,7 +10,7 @@ from refute.cli.options import json_option, with_options
 from refute.cli.output import consoles, show
 
 if TYPE_CHECKING:
-    from refute.api.calling import Tabled
+    from refute_lab.api.tables import Tabled
 
 _OPTIONS = (
     click.option(

@@ -1,0 +1,1 @@
+"""Units of a run on a Ray cluster."""

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from refute.errors import DatasetError
-from refute.registry import DATASETS
 from refute.variables import Variable
 from refute_lab.datasets.item import Evaluation, Item, LoaderOptions, Subset, evaluated, with_code
 from refute_lab.datasets.rows import Row
-from refute_lab.datasets.spec import DatasetSpec, Keep
+from refute_lab.datasets.spec import DATASETS, DatasetSpec, Keep
 
 if TYPE_CHECKING:
     from refute_lab.datasets.swe import IssueItem

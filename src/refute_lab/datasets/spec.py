@@ -1,7 +1,7 @@
 """What a dataset is: a name, and items read from a file, a folder or the public hub.
 
-A module of `refute_lab.datasets` defines one or several; another package names its own as entry points
-`refute_lab.datasets`. `refute.registry.DATASETS` finds them.
+A module of `refute_lab.datasets` defines one or several; another package names its own as entry
+points `refute.datasets`. `DATASETS` finds them.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from refute.errors import DatasetError
 from refute.methods import Level
+from refute.registry import Registry
 from refute_lab.datasets.hub import hub_rows
 from refute_lab.datasets.item import LoaderOptions
 from refute_lab.datasets.rows import Row, find_file, read_rows
@@ -43,6 +44,14 @@ class DatasetSpec(Generic[ItemT]):
         lower = file.name.lower()
         begins = any(lower.startswith(start.lower()) for start in self.starts)
         return begins and not any(word.lower() in lower for word in self.without)
+
+
+DATASETS: Registry[DatasetSpec[Any]] = Registry(
+    "refute.datasets",
+    ("refute_lab.datasets",),
+    "dataset",
+    lambda one: isinstance(one, DatasetSpec),
+)
 
 
 def rows_at(

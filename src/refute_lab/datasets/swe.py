@@ -31,13 +31,12 @@ from refute.errors import DatasetError
 from refute.jsontext import parse_json
 from refute.literals import NotLiteral
 from refute.problems import IssueKey, IssueProblem
-from refute.registry import DATASETS
 from refute.variables import Variable
 from refute.workspace.patches import split_tests
 from refute_lab.datasets.item import LoaderOptions
 from refute_lab.datasets.literals import parse
 from refute_lab.datasets.rows import Row, find_file, read_rows
-from refute_lab.datasets.spec import DatasetSpec, Items, Keep, made, rows_at
+from refute_lab.datasets.spec import DATASETS, DatasetSpec, Items, Keep, made, rows_at
 from refute_lab.datasets.swt_subsets import excluded
 from refute_lab.swt.recipes import recipe_of_row
 

@@ -1,0 +1,1 @@
+"""The papers: their figures, cell by cell, and their values as presets."""

@@ -29,7 +29,7 @@ class PaperFigure:
     """As the paper prints it; `-`: none, or any."""
     method: str
     metric: str
-    """As in `refute_lab.bench.grade.metrics`, or in `refute_lab.report.issue_grids.ISSUE_HEADS`."""
+    """As in `benches.grade.metrics`, or in `report.issue_grids.ISSUE_HEADS`."""
     value: float
     """In its unit, as printed."""
     unit: str = "percent"
@@ -85,5 +85,5 @@ def version_text(paper: str, version: str) -> tuple[str, str]:
 
 @cache
 def _document(paper: str) -> dict[str, Any]:
-    home = files("refute.report").joinpath("papers")
+    home = files("refute_lab.papers").joinpath("figures")
     return tomllib.loads(home.joinpath(_FILES[paper]).read_text(encoding="utf-8"))

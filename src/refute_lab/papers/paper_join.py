@@ -34,7 +34,7 @@ class RunKey:
     problems: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     given: tuple[str, ...] = ()
-    """As `refute_lab.bench.issues.given_words`."""
+    """As `refute_lab.benches.issues.given_words`."""
     rules: str = "later"
     """Of the grading (SWT-Bench): `v1`, or `later`."""
     as_model: str | None = None

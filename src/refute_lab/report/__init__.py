@@ -1,0 +1,1 @@
+"""Tables, charts and the self-contained page about runs."""

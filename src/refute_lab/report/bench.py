@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from refute_lab.bench import BenchSummary
-from refute_lab.bench.summary import ModelCost
+from refute_lab.benches import BenchSummary
+from refute_lab.benches.issues import IssueBenchSettings, PredictionRecord
+from refute_lab.benches.summary import ModelCost
 from refute_lab.figures import Figure
 from refute_lab.report.grids import number
 from refute_lab.report.intervals import IN_WORDS, estimate, in_words
+from refute_lab.runs.records import ErrorRecord
 
 _TESTS = {
     "attack_rate": "attack rate",
@@ -114,3 +118,31 @@ def cost_text(cost: ModelCost) -> str:
 def figure_document(figure: Figure) -> dict[str, float | int | None]:
     """`{"value", "stderr", "n"}`, null where unknown; `n`: problems that it is a mean over."""
     return {"value": number(figure.value), "stderr": number(figure.stderr), "n": figure.n}
+
+
+def issue_bench_document(
+    settings: IssueBenchSettings,
+    ids: Sequence[str],
+    records: Mapping[str, PredictionRecord | ErrorRecord],
+    directory: Path,
+) -> dict[str, Any]:
+    """`{"dataset", "method", "model", "n", "status": {...}, "run", "cost"}`."""
+    status = {"predicted": 0, "abstained": 0, "error": 0}
+    for record in records.values():
+        status[record.status] += 1
+    done = (record for record in records.values() if not isinstance(record, ErrorRecord))
+    tallies = [record.tally for record in done if record.tally is not None]
+    prices = [tally.usd for tally in tallies if tally.usd is not None]
+    return {
+        "dataset": settings.dataset,
+        "method": settings.method,
+        "model": settings.model,
+        "n": len(ids),
+        "status": status,
+        "run": str(directory),
+        "cost": {
+            "usd": round(sum(prices), 6) if len(prices) == len(tallies) else None,
+            "samples": sum(tally.samples + tally.cached for tally in tallies),
+            "tokens": sum(t.prompt_tokens + t.completion_tokens for t in tallies),
+        },
+    }

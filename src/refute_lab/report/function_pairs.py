@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from refute_lab.bench.grade import Grade
-from refute_lab.bench.records import FunctionRecord, read_grade
+from refute_lab.benches.grade import Grade
+from refute_lab.benches.records import FunctionRecord, read_grade
 from refute_lab.figures import Z95, Interval, holm, mcnemar, paired_interval
 
 Sums = Mapping[str, tuple[float, int]]

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from refute.errors import InputError
-from refute.presets import PRESETS, Preset, preset_of
-from refute_lab.bench.records import FunctionRecord
-from refute_lab.bench.summary import BenchSummary, restricted
+from refute.presets import Preset, preset_of, presets_of
+from refute_lab.benches.records import FunctionRecord
+from refute_lab.benches.summary import BenchSummary, restricted
 from refute_lab.papers.paper import UTGEN, PaperFigure
 from refute_lab.papers.paper_join import Match, RunKey, matches
 from refute_lab.report.function_pairs import PairedRuns, paired_runs, problems_of
@@ -234,7 +234,7 @@ def _given(result: BenchSummary) -> list[tuple[str, Any]]:
 def _preset(result: BenchSummary) -> Preset:
     """The run's preset; for none, or one that is no longer there, one that sets nothing."""
     name = result.settings.preset
-    return preset_of(name if name in PRESETS["function"] else None, "function")
+    return preset_of(name if name in presets_of("function") else None, "function")
 
 
 def _conditions(result: BenchSummary) -> dict[str, Any]:

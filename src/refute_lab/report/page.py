@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from refute.function.source import unified_diff
-from refute_lab.bench.log import StoredLog, StoredVote
-from refute_lab.bench.records import FunctionRecord, grades, read_grade
+from refute_lab.benches.log import StoredLog, StoredVote
+from refute_lab.benches.records import FunctionRecord, grades, read_grade
 from refute_lab.papers.paper import UTGEN, claims, facts
 from refute_lab.papers.utgen_tables import utgen_tables
 from refute_lab.report.bench import ROWS, cost_text

@@ -1,13 +1,12 @@
-"""Fixes of issues: their grades, and what `refute fix` found, as text for people and as JSON."""
+"""Grades of fixes of issues, as text for people and as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
-from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
@@ -15,9 +14,6 @@ from refute_lab.report.bench import figure_document
 from refute_lab.report.intervals import IN_WORDS, estimate, in_words
 from refute_lab.runs.records import ErrorRecord
 from refute_lab.swt.grading.repair_tasks import FixRecord, FixSummary
-
-if TYPE_CHECKING:
-    from refute.api.fixing import FixResult
 
 STATUSES = {
     "resolved": "resolves the issue",
@@ -32,7 +28,6 @@ STATUSES = {
     "breaks": "breaks a golden test that passed",
 }
 """Status of a fix -> what it says to people."""
-_COLOURS = {"fixed": "green", "proposed": "yellow", "cannot tell": "red"}
 
 
 def fix_grades_document(
@@ -78,52 +73,3 @@ def print_fix_grades(title: str, summary: FixSummary, console: Console) -> None:
         console.print(Text(f"{count:5d}  {STATUSES[status]}"))
     if summary.errors:
         console.print(Text(f"{len(summary.errors):5d}  have no grade"))
-
-
-def fix_document(result: FixResult) -> dict[str, Any]:
-    """`{"method", "state", "reasons", "patch", "tests", "failing", "confidence", ...}`."""
-    from refute.report.diffs import diff_document, difference_document
-
-    claim = result.claim
-    sure = result.found.prediction.confidence if result.patch else 0.0
-    document = {
-        "method": result.method,
-        "state": claim.state,
-        "reasons": list(claim.reasons),
-        "patch": result.patch,
-        "tests": claim.tests,
-        "failing": list(claim.failing),
-        "confidence": None if sure is None else round(sure, 4),
-        "separating": [difference_document(one) for one in result.separating],
-        "steps": list(result.found.steps),
-    }
-    if result.changes is None:
-        return document
-    if isinstance(result.changes, str):
-        return {**document, "changes": {"reason": result.changes}}
-    return {**document, "changes": diff_document(result.changes)}
-
-
-def print_fix(result: FixResult, console: Console) -> None:
-    """The fix and its tests as diffs, what else it changes, what is claimed and why."""
-    from refute.report.diffs import differences_table, print_changes
-    from refute.report.issues import confidence_text
-
-    claim = result.claim
-    for patch in (result.patch, claim.tests if result.patch else ""):
-        if patch.strip():
-            console.print(Syntax(patch, "diff", background_color="default", word_wrap=True))
-    for id in claim.failing:
-        console.print(Text.assemble(("fails now, passes with the fix: ", "green"), (id, "bold")))
-    if result.changes is not None:
-        print_changes(result.changes, console)
-    if result.separating:
-        console.print(Text("another fix, which the tests call as good, differs", style="bold"))
-        console.print(differences_table(result.separating[:1], ("this fix", "the other")))
-    first, *more = claim.reasons or ("",)
-    line = Text.assemble((f"{claim.state}: ", f"bold {_COLOURS[claim.state]}"), first)
-    console.print(line)
-    for reason in more:
-        console.print(Text(f"  {reason}", style="dim"))
-    if result.patch:
-        console.print(Text(confidence_text(result.found.prediction.confidence, result.method)))

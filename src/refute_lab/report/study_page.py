@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from refute_lab.bench.issues import PredictionRecord
+from refute_lab.benches.issues import PredictionRecord
 from refute_lab.papers.paper import SWT_BENCH, claims, facts
 from refute_lab.report.charts import ChartLine, ChartRow, dot_plot, line_plot, over_tokens
 from refute_lab.report.grade import STATUSES

@@ -22,7 +22,7 @@ def rendered(template: str, **variables: Any) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("refute.report", "."),
+        loader=PackageLoader("refute_lab.report", "."),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

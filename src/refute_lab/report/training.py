@@ -29,7 +29,7 @@ def print_plan(found: Plan, console: Console) -> None:
 
 
 def print_data(card: Mapping[str, Any], directory: Path, console: Console) -> None:
-    """What went into each stage and came out; `card` as `refute_lab.train.card.figures` makes it."""
+    """What went into each stage and came out; `card` as `train.card.figures` makes it."""
     table = Table("stage", "in", "out", "fell out", title=f"{directory}")
     for stage in card["stages"]:
         reasons = ", ".join(f"{reason} {n:,}" for reason, n in stage["fell_out"].items())

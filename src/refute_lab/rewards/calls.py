@@ -17,8 +17,8 @@ from refute.sandbox import (
 )
 from refute.sandbox.equality import matches
 from refute.sandbox.waiting import Waits
-from refute_lab.bench.grade import STOP_AFTER
-from refute_lab.bench.oracle import steps_within
+from refute_lab.benches.grade import STOP_AFTER
+from refute_lab.benches.oracle import steps_within
 from refute_lab.rewards.task import Task
 from refute_lab.rewards.verdict import TestResult
 

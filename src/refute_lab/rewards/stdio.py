@@ -13,7 +13,7 @@ from pathlib import Path
 from refute.problems import Call
 from refute.sandbox import NotRun, Outcome, Program, Returned, Sandbox
 from refute.sandbox.values import MalformedValue
-from refute_lab.bench.oracle import run_within
+from refute_lab.benches.oracle import run_within
 from refute_lab.rewards.calls import PASSED, imports, patience, said, short
 from refute_lab.rewards.printed import same_output
 from refute_lab.rewards.task import Task, Test

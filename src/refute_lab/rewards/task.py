@@ -19,7 +19,7 @@ from refute.problems import Call
 from refute.sandbox import Limits, Sandbox, values
 from refute.sandbox.equality import CHECKERS, Expected, expect
 from refute.sandbox.local import LocalSandbox
-from refute_lab.bench.oracle import expected_outputs
+from refute_lab.benches.oracle import expected_outputs
 from refute_lab.datasets import load
 from refute_lab.rewards.printed import PRINTED
 
@@ -129,7 +129,7 @@ class Task:
     ) -> Task:
         """The private tests of a problem of a dataset: "humaneval+", "HumanEval/3".
 
-        `data`, and the names of datasets: see `refute_lab.datasets.load`. Outputs that the dataset does
+        `data`, and the names of datasets: see `datasets.load`. Outputs that the dataset does
         not state are what its reference returns in `box`. Raises `DatasetError` and
         `SandboxUnavailable`.
         """

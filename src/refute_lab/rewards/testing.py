@@ -16,7 +16,7 @@ from refute.problems import Call, FunctionKey, FunctionProblem, UnitTest
 from refute.sandbox import Limits, Sandbox
 from refute.sandbox.equality import equal
 from refute.sandbox.local import LocalSandbox
-from refute_lab.bench.grade import grade_tests
+from refute_lab.benches.grade import grade_tests
 from refute_lab.rewards.asserts import Trial, answers_of, judge, trials_of, try_all
 from refute_lab.rewards.calls import short
 from refute_lab.rewards.task import MOST_OUTPUT, Task, Test

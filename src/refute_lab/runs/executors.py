@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from refute.errors import ContextTooLong, InputError, Unavailable
+from refute.registry import Registry
 from refute.runs.pool import Failed, cores, run_tasks
 from refute_lab.runs.records import PutOff, Record, Sent, WithFiles
 
@@ -114,6 +115,14 @@ class ExecutorSpec:
     """One line for people."""
     make: Callable[[Workers], Executor]
     """Raises `InputError` for what it cannot do."""
+
+
+EXECUTORS: Registry[ExecutorSpec] = Registry(
+    "refute.executors",
+    ("refute_lab.runs", "refute_lab.cluster"),
+    "executor",
+    lambda one: isinstance(one, ExecutorSpec),
+)
 
 
 def _processes(workers: Workers) -> Executor:

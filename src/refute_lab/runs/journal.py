@@ -1,6 +1,6 @@
 """The journal of a run: one JSON object a line, a header, then one record per finished unit.
 
-The header names the kind of the records and the version of their schema (`refute_lab.runs.records`);
+The header names the kind of the records and the version of their schema (`records`);
 journals of format 1, which do not, are read as well. A record is written with one `write` and
 `fsync`ed before it counts as finished; where there is no room for all of it nothing of it stays. A
 torn last line (power loss, `kill -9`) is cut off when the run is opened again. A damaged record is

@@ -1,0 +1,1 @@
+"""SWT-Bench: its rules of grading, its tables, and benchmarks built as it was."""

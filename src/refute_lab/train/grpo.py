@@ -114,7 +114,7 @@ def train(
     report: Report = silent,
     report_to: Sequence[str] = (),
 ) -> Trained:
-    """Train, or go on training; see `refute_lab.train.sft.train`. `sandboxes`: that grade at a time."""
+    """Train, or go on training; see `sft.train`. `sandboxes`: that grade at a time."""
     settings = resolved.settings
     rows = [
         {"problem": name, "prompt": [{"role": "user", "content": request(item)}]}

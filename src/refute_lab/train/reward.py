@@ -27,7 +27,7 @@ from refute.problems import Call, Trust, UnitTest
 from refute.remarks import remark
 from refute.sandbox.pool import AsyncSandbox
 from refute_lab.adapters.scoring import text_of
-from refute_lab.bench.grade import TestVerdict, grade_tests
+from refute_lab.benches.grade import TestVerdict, grade_tests
 from refute_lab.datasets import Item
 
 NOTHING = TestVerdict(valid=False, attacks=False, accurate=False)

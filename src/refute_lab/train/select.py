@@ -25,7 +25,7 @@ from refute_lab.train.run_folder import SETTINGS, checkpoints
 
 if TYPE_CHECKING:
     from refute.models.session import Session
-    from refute_lab.bench import BenchSummary
+    from refute_lab.benches import BenchSummary
     from refute_lab.figures import Figure
 
 BEST = "best"
@@ -183,7 +183,7 @@ def score(
     `ModelUnavailable`, `SandboxUnavailable`.
     """
     from refute.function.llm.options import Options
-    from refute_lab.bench import RECORDS, BenchSettings, load_items, summarize, work_on
+    from refute_lab.benches import RECORDS, BenchSettings, load_items, summarize, work_on
     from refute_lab.runs.run import Run
 
     settings = BenchSettings(

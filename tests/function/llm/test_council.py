@@ -19,7 +19,7 @@ from refute.methods import Context
 from refute.models.contract import Message
 from refute.problems import Call, FunctionProblem
 from refute.registry import METHODS
-from refute_lab.bench.records import work_of
+from refute_lab.benches.records import work_of
 
 from .scripted import DirectAsker, TrustingBox, asker, trace_of
 

@@ -22,7 +22,7 @@ from refute.models.scripted import ScriptedModel
 from refute.problems import Call, FunctionProblem, Trust, UnitTest
 from refute.prompts import render
 from refute.registry import METHODS
-from refute_lab.bench.log import StoredLog, stored_log
+from refute_lab.benches.log import StoredLog, stored_log
 from refute_lab.runs.records import as_data, checked
 
 from .scripted import DirectAsker, MadeUp, TrustingBox, asker, trace_of

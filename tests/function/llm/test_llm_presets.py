@@ -17,7 +17,7 @@ from refute.function.llm.results import NO_EXCEPTION
 from refute.methods import Context
 from refute.models.asking import Asked
 from refute.models.contract import Message
-from refute.presets import PRESETS, departures, preset_of
+from refute.presets import departures, preset_of, presets_of
 from refute.problems import FunctionKey, FunctionProblem
 from refute.prompts import digest_of, prompts_from, render
 from refute.registry import METHODS
@@ -72,7 +72,7 @@ def test_by_the_papers_rules_an_edit_replaces_the_code(name: str) -> None:
 
 
 def test_a_preset_gives_way_to_what_is_given() -> None:
-    for name in PRESETS["function"]:
+    for name in presets_of("function"):
         options = options_of(UTGEN, Asked(preset=name, options={"guard": True, "k": 5}))
         assert (options.guard, options.k, options.raises) == (True, 5, False)
     paper = options_of(UTGEN, Asked(preset="paper"))
@@ -90,7 +90,7 @@ def test_a_preset_gives_way_to_what_is_given() -> None:
 
 
 def test_every_value_of_a_preset_is_one_of_an_option() -> None:
-    for preset in PRESETS["function"].values():
+    for preset in presets_of("function").values():
         assert set(preset.for_method(UTGEN)) == set(preset.options)
         UTGEN.options(**preset.options)
 

@@ -27,7 +27,7 @@ from refute.problems import IssuePrediction
 from refute.workspace.contract import TestResult
 from refute_lab.api.benching import IssueBenchResult
 from refute_lab.api.repairs import FixGradeResult
-from refute_lab.bench.issues import IssueBenchSettings, _record
+from refute_lab.benches.issues import IssueBenchSettings, _record
 from refute_lab.runs.records import ErrorRecord
 from refute_lab.swt.grading.repair import FixGrade, FixStatus
 from refute_lab.swt.grading.repair_tasks import FixRecord

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-import refute
+import refute_lab
 from refute_lab.api.executing import executor_of
 from refute_lab.api.preparing import prepare
 from refute_lab.datasets.swe import IssueItem
@@ -135,7 +135,7 @@ def test_trees_are_built_ahead_and_sent_as_a_file(rows: Path, tmp_path: Path) ->
 def test_a_cluster_predicts_as_this_process_does(rows: Path, tmp_path: Path) -> None:
     pytest.importorskip("ray", reason=RAY)
     found = [
-        refute.bench(rows, method="snippet", run=tmp_path / name, jobs=1, executor=executor)
+        refute_lab.bench(rows, method="snippet", run=tmp_path / name, jobs=1, executor=executor)
         for name, executor in (("here", None), ("there", "ray:local"))
     ]
     here, there = (

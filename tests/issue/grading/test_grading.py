@@ -104,10 +104,10 @@ def test_gold_and_others(bench: Bench) -> None:
         "shop-4": "empty",
     }
     code = (
-        "import json, sys, refute\n"
+        "import json, sys, refute_lab\n"
         "if __name__ == '__main__':\n"
         "    rows, path, run, ids = sys.argv[1:]\n"
-        "    result = refute.grade(rows, path, run=run, ids=ids.split(','))\n"
+        "    result = refute_lab.grade(rows, path, run=run, ids=ids.split(','))\n"
         "    print(json.dumps(result.to_dict()))\n"
     )
     called = [sys.executable, "-c", code, bench.rows, path, run, ids]

@@ -155,3 +155,7 @@ def _parts(word: str) -> tuple[str, ...]:
     if len(parts) < 2:
         return (word.lower(),)
     return (word.lower(), *(part.lower() for part in parts))
+
+
+LEAST_TOKENS = 500
+"""Of the repository: with less of it nothing can be written."""

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from refute.errors import ContextTooLong
 from refute.issue.context.commits import NO_HISTORY, read_history
 from refute.issue.context.long_issues import shown_issue
+from refute.issue.context.ranking import LEAST_TOKENS
 from refute.issue.contract import DraftedFix, Reproduction
 from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
 from refute.issue.fixing.proving import proven_fix
@@ -43,7 +44,6 @@ from refute.problems import IssueProblem
 from refute.remarks import remark
 from refute.workspace.patches import split_fix, touched_files
 from refute.workspace.states import test_files
-from refute_lab.baselines.methods.zeroshot import LEAST_TOKENS
 
 ROUNDS = 2
 """Of improving."""

@@ -1,4 +1,4 @@
-"""What can be read: the whole documents of earlier calls, and the tables and pages of runs."""
+"""What can be read: the whole documents of earlier calls."""
 
 from __future__ import annotations
 
@@ -6,22 +6,17 @@ import json
 import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from refute.surfaces.worker import Done
 
-CALLS, RUNS = "refute://calls", "refute://runs"
+CALLS = "refute://calls"
 MOST_KEPT = 50
 """Calls whose documents are kept, the latest."""
 TEMPLATES = {
     f"{CALLS}/{{number}}": ("Document of a call", "application/json"),
     f"{CALLS}/{{number}}/text": ("A call as the command line prints it", "text/plain"),
-    f"{RUNS}/{{name}}": ("Figures and tables of a run", "application/json"),
-    f"{RUNS}/{{name}}/text": ("Tables of a run", "text/plain"),
-    f"{RUNS}/{{name}}/page": ("Self-contained page about a run", "text/html"),
 }
 """URI template -> (title, media type)."""
-_RUN = re.compile(rf"{RUNS}/([^/]+)(?:/(text|page))?\Z")
 _CALL = re.compile(rf"{CALLS}/(\d+)(/text)?\Z")
 
 
@@ -49,20 +44,3 @@ class Reports:
         if found[2]:
             return done.text, "text/plain"
         return json.dumps(done.document, indent=2), "application/json"
-
-
-def run_names(root: Path) -> list[str]:
-    """Folders of runs below `runs`, where `refute bench` and `refute grade` write them."""
-    try:
-        folders = sorted(p for p in (root / "runs").iterdir() if (p / "journal.jsonl").is_file())
-    except OSError:
-        return []
-    return [folder.name for folder in folders]
-
-
-def run_asked(uri: str, root: Path) -> tuple[str, str] | None:
-    """The run that a URI is of, by its folder's name, and its form: "json", "text" or "page"."""
-    found = _RUN.match(uri)
-    if found is None or found[1] not in run_names(root):
-        return None
-    return found[1], found[2] or "json"

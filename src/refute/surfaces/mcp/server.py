@@ -1,4 +1,4 @@
-"""The server: tools are calls of verbs, resources are what they returned and runs."""
+"""The server: tools are calls of verbs, resources are what they returned."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from refute.jsontext import parse_json
 from refute.surfaces.arguments import WRITING
 from refute.surfaces.calls import all_ended, call
-from refute.surfaces.mcp.resources import CALLS, RUNS, TEMPLATES, Reports, run_asked, run_names
+from refute.surfaces.mcp.resources import CALLS, TEMPLATES, Reports
 from refute.surfaces.mcp.tools import DESCRIPTIONS, INSTRUCTIONS, input_schema, output_schema
 from refute.surfaces.verbs import VERBS
 from refute.surfaces.worker import Done, Failed, Fault
@@ -129,11 +129,7 @@ class _Tools:
             )
             for number, done in self._reports.kept.items()
         ]
-        runs = [
-            protocol.Resource(uri=f"{RUNS}/{name}", name=f"run {name}", mime_type=_JSON)
-            for name in run_names(self._root)
-        ]
-        return protocol.ListResourcesResult(resources=[*kept, *runs])
+        return protocol.ListResourcesResult(resources=kept)
 
     async def list_templates(
         self, context: _Context, params: Any
@@ -148,23 +144,13 @@ class _Tools:
         self, context: _Context, params: protocol.ReadResourceRequestParams
     ) -> protocol.ReadResourceResult:
         uri = str(params.uri)
-        text, kind = self._reports.read(uri) or await self._run(uri)
-        content = protocol.TextResourceContents(uri=uri, text=text, mime_type=kind)
-        return protocol.ReadResourceResult(contents=[content])
-
-    async def _run(self, uri: str) -> tuple[str, str]:
-        run = run_asked(uri, self._root)
-        if run is None:
+        found = self._reports.read(uri)
+        if found is None:
             line = f"{uri}: no such resource; list them, or call a tool for its `report`"
             raise MCPError(code=protocol.INVALID_PARAMS, message=line)
-        arguments = {"run": f"runs/{run[0]}", "form": run[1]}
-        done = await self._call(None, "read_run", arguments, 120.0)
-        if isinstance(done, Failed):
-            raise MCPError(code=protocol.INTERNAL_ERROR, message=f"{uri}: {done.message}")
-        return done.result["text"], done.result["media_type"]
-
-
-_JSON = "application/json"
+        text, kind = found
+        content = protocol.TextResourceContents(uri=uri, text=text, mime_type=kind)
+        return protocol.ReadResourceResult(contents=[content])
 
 
 def _refusal(line: str, mend: str = _MEND["bad input"]) -> protocol.CallToolResult:

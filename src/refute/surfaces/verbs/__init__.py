@@ -12,7 +12,6 @@ from refute.surfaces.verbs.changes import (
 )
 from refute.surfaces.verbs.contract import Verb
 from refute.surfaces.verbs.functions import check_file, debug_function, find_failing_input
-from refute.surfaces.verbs.runs import read_run
 
 __all__ = ["VERBS"]
 
@@ -29,7 +28,6 @@ VERBS = {
     "check_tests_red_green": Verb(
         given.CheckTestsRedGreen, answers.CheckTestsRedGreenResult, check_tests_red_green
     ),
-    "read_run": Verb(given.ReadRun, answers.ReadRunResult, read_run),
     "check_file": Verb(given.CheckFile, answers.CheckedFile, check_file),
 }
 """By name: what agents call, and what the servers call for themselves."""

@@ -62,7 +62,7 @@ class Agent:
 
 def presets() -> Mapping[str, Agent]:
     """The agents of `agents.toml`, by name."""
-    text = resource_files("refute.issue").joinpath("agents.toml").read_text("utf-8")
+    text = resource_files("refute_lab.baselines").joinpath("agents.toml").read_text("utf-8")
     return {name: Agent(name, **table) for name, table in tomllib.loads(text).items()}
 
 

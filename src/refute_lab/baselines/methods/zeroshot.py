@@ -19,7 +19,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from refute.errors import ContextTooLong, InputError
-from refute.issue.context.ranking import CONTEXT_TOKENS, RankedFile, numbered, relevant
+from refute.issue.context.ranking import (
+    CONTEXT_TOKENS,
+    LEAST_TOKENS,
+    RankedFile,
+    numbered,
+    relevant,
+)
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import Original
 from refute.issue.drafting.submission import fix_submission
@@ -35,10 +41,6 @@ from refute.workspace.patches import touched_files
 GREEDY = Sampling(temperature=0.0, top_p=1.0, max_tokens=4096)
 VARIED = Sampling(temperature=0.7, top_p=0.95, max_tokens=4096)
 """For several samples of one prompt (pass@k, LIBRO: T = 0.7, section 5.1)."""
-
-
-LEAST_TOKENS = 500
-"""Of the repository: with less of it nothing can be written."""
 
 
 FIX_TRIES = 5

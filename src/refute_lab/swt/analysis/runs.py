@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from refute.errors import InputError
-from refute_lab.bench import issues as bench
-from refute_lab.bench.issues import PredictionRecord, given_words
+from refute_lab.benches import issues as bench
+from refute_lab.benches.issues import PredictionRecord, given_words
 from refute_lab.runs.journal import read_header, read_run
 from refute_lab.runs.records import ErrorRecord
 from refute_lab.swt.grading.grade_records import RECORDS, GradeRecord

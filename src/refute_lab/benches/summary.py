@@ -11,9 +11,9 @@ from pathlib import Path
 
 from refute.errors import InputError
 from refute.registry import METHODS
-from refute_lab.bench.grade import metrics
-from refute_lab.bench.records import RECORDS, FunctionRecord, grades, read_grade
-from refute_lab.bench.settings import BenchSettings, stored_settings
+from refute_lab.benches.grade import metrics
+from refute_lab.benches.records import RECORDS, FunctionRecord, grades, read_grade
+from refute_lab.benches.settings import BenchSettings, stored_settings
 from refute_lab.datasets import Item
 from refute_lab.figures import Figure, clustered, mean
 from refute_lab.runs.journal import Journal, read_run
@@ -46,7 +46,7 @@ class ModelCost:
 
 @dataclass(frozen=True, slots=True)
 class BenchSummary:
-    """The figures of a run. `figures` as in `refute_lab.bench.grade`."""
+    """The figures of a run. `figures` as in `refute_lab.benches.grade`."""
 
     settings: BenchSettings
     n: int
@@ -168,7 +168,7 @@ _OVER_TESTS = ("attack_rate", "output_accuracy", "accuracy_and_attack")
 
 
 def _figures(good: Sequence[FunctionRecord], settings: BenchSettings) -> dict[str, Figure]:
-    """The figures over records that have a result; see `refute_lab.bench.grade.metrics`.
+    """The figures over records that have a result; see `refute_lab.benches.grade.metrics`.
 
     Where a model wrote the tests, those over the tests are over the tests as they were sampled (the
     paper's intrinsic metrics), and `kept_` before a name means the ones that passed the vote. A

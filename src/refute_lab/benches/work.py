@@ -28,16 +28,16 @@ from refute.registry import METHODS
 from refute.runs.pool import cores
 from refute.sandbox import Sandbox
 from refute.sandbox.pool import InlineSandbox, SandboxPool
-from refute_lab.bench.gold import (
+from refute_lab.benches.gold import (
     asking_for_inputs,
     debugging,
     inputs_of,
 )
-from refute_lab.bench.grade import with_failing_tests, with_gold_outputs
-from refute_lab.bench.oracle import expected_outputs
-from refute_lab.bench.records import FunctionRecord, Work, graded_record, work_of
-from refute_lab.bench.settings import BenchSettings
-from refute_lab.bench.summary import record_names
+from refute_lab.benches.grade import with_failing_tests, with_gold_outputs
+from refute_lab.benches.oracle import expected_outputs
+from refute_lab.benches.records import FunctionRecord, Work, graded_record, work_of
+from refute_lab.benches.settings import BenchSettings
+from refute_lab.benches.summary import record_names
 from refute_lab.datasets import Item
 from refute_lab.runs.executors import Concurrent, Executor, Processes
 from refute_lab.runs.run import Ending, Run

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +20,7 @@ from typing import Annotated, Any
 import msgspec
 
 from refute.jsontext import parse_json
-from refute.models.asking import Asked, said
+from refute.models.asking import OPENER, Asked, said
 from refute.models.batch import BatchModel, Question, open_batch
 from refute.models.budget import Budget, Ledger
 from refute.models.contract import Message, Sampling, Tally
@@ -39,13 +38,7 @@ from refute.prompts import Templates, prompts_from, templates_of
 from refute.remarks import remark
 from refute_lab.runs.records import Count, Number, StoredTally, checked
 
-_HERE: ContextVar[ModelClerk | None] = ContextVar("clerk", default=None)
 _BATCH = "batch:"
-
-
-def clerk_here() -> ModelClerk | None:
-    """By whom models are to be opened in this worker; None: this is no worker elsewhere."""
-    return _HERE.get()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +113,12 @@ class ModelClerk:
         """Sessions that are opened inside are this clerk's, and prompts the keeper's."""
         self.ledger, self.recording = Ledger(self.budget), Noted() if self.records else None
         self._sessions, self._paid, self._others = [], [], _Others()
-        token = _HERE.set(self)
+        token = OPENER.set(self)
         try:
             with prompts_from(*self.templates):
                 yield
         finally:
-            _HERE.reset(token)
+            OPENER.reset(token)
 
     def session(self, spec: str, made: Callable[..., Session]) -> Session:
         """The session of a model: what it pays is said. `made` takes what is on the account."""

@@ -13,7 +13,7 @@ from refute.literals import NotLiteral, source_of
 from refute.models.contract import Tally
 from refute.problems import FunctionKey, FunctionPrediction, FunctionProblem, UnitTest
 from refute.sandbox import Sandbox, values
-from refute_lab.bench.grade import (
+from refute_lab.benches.grade import (
     Grade,
     ProgramGrade,
     TestGrade,
@@ -22,8 +22,8 @@ from refute_lab.bench.grade import (
     grade_program,
     grade_tests,
 )
-from refute_lab.bench.log import StoredLog, stored_log
-from refute_lab.bench.oracle import GroundTruth
+from refute_lab.benches.log import StoredLog, stored_log
+from refute_lab.benches.oracle import GroundTruth
 from refute_lab.runs.records import Count, Number, Schema, StoredTally
 
 Marks = tuple[bool, bool, bool]

@@ -20,9 +20,9 @@ from typing import Any
 from refute.literals import NotLiteral, source_of
 from refute.sandbox import Outcome, OutOfMemory, Raised, Returned, Sandbox, TimedOut
 from refute.syntax import try_parse
-from refute_lab.bench.grade import ProgramGrade, grade_program
-from refute_lab.bench.oracle import expected_outputs
-from refute_lab.bench.records import FunctionRecord
+from refute_lab.benches.grade import ProgramGrade, grade_program
+from refute_lab.benches.oracle import expected_outputs
+from refute_lab.benches.records import FunctionRecord
 from refute_lab.datasets import Item
 
 

@@ -32,7 +32,7 @@ from refute.problems import (
 from refute.sandbox import Limits, Outcome, Program, Raised, Returned, Sandbox, values
 from refute.sandbox.equality import Expected, matches, raised_as
 from refute.syntax import parse_module
-from refute_lab.bench.oracle import GroundTruth, expected_outputs, run_within
+from refute_lab.benches.oracle import GroundTruth, expected_outputs, run_within
 from refute_lab.figures import Figure, clustered
 
 STOP_AFTER = 10

@@ -1,0 +1,75 @@
+"""The lab: for people who compare methods and train models.
+
+Datasets, benches, grading by the rules of benchmarks, the papers' methods and figures, reports,
+rewards and their service, training and Ray. Its verbs, methods, presets and executors reach the
+command line through entry points, as those of any other package do; `refute` imports none of it.
+
+    import refute_lab
+
+    refute_lab.bench("he-fix", method="search").figures["code_accuracy"]
+
+What `refute report`, `data` and `train` do is in `refute_lab.api`. Everything is imported on first
+use; what is not named here is private by convention and may change at any time.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from refute_lab.api.benching import BenchResult, IssueBenchResult, bench
+    from refute_lab.api.filtering import FilterResult, filter_fixes
+    from refute_lab.api.grading import GradeResult, grade
+    from refute_lab.datasets import load_dataset
+    from refute_lab.rewards import Grader, Task, Test, TestResult, TestReward, Verdict, grade_test
+    from refute_lab.runs.executors import Executor
+
+_HOMES = {
+    "refute_lab.api.benching": ("BenchResult", "IssueBenchResult", "bench"),
+    "refute_lab.api.filtering": ("FilterResult", "filter_fixes"),
+    "refute_lab.api.grading": ("GradeResult", "grade"),
+    "refute_lab.datasets": ("load_dataset",),
+    "refute_lab.rewards": (
+        "Grader",
+        "Task",
+        "Test",
+        "TestResult",
+        "TestReward",
+        "Verdict",
+        "grade_test",
+    ),
+    "refute_lab.runs.executors": ("Executor",),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "BenchResult",
+    "Executor",
+    "FilterResult",
+    "GradeResult",
+    "Grader",
+    "IssueBenchResult",
+    "Task",
+    "Test",
+    "TestResult",
+    "TestReward",
+    "Verdict",
+    "bench",
+    "filter_fixes",
+    "grade",
+    "grade_test",
+    "load_dataset",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'refute_lab' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
