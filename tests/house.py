@@ -126,7 +126,8 @@ def _modules() -> dict[str, int]:
             call = [sys.executable, "-P", "-c", _RUN, place, verb, *words]
             subprocess.run(call, cwd=repo, capture_output=True, check=False)
             found[f"modules.{verb}"] = sum(
-                f"{name}.".startswith(("refute.", "refute_lab.")) for name in json.loads(place.read_text())
+                f"{name}.".startswith(("refute.", "refute_lab."))
+                for name in json.loads(place.read_text())
             )
         return found
 

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from refute import reward
 from refute.errors import InputError, SandboxUnavailable
 from refute.extras import missing
 from refute.schemas import schema
+from refute_lab import rewards
 from refute_lab.cheats import CHEATS
 
 from .servers import ADD, RIGHT, SLEEPS, TOKENS, Server, descendants, serving, wait_for
@@ -67,14 +67,14 @@ def without_time(verdict: Any) -> Any:
 
 def test_the_same_verdicts_as_in_process(server: Server) -> None:
     half = "def f(x): return 2\n"
-    with reward.Grader(1) as grader:
+    with rewards.Grader(1) as grader:
         for program in [RIGHT, half, *HOSTILE]:
             body = asked(program, partial=True)
             validate("Grade", body)
             answer = server.ask("/v1/grade", body)
             assert answer.status == 200, answer.body
             validate("Verdict", answer.json)
-            task = reward.Task.from_json(body["task"])
+            task = rewards.Task.from_json(body["task"])
             here = json.loads(json.dumps(grader.grade(program, task, partial=True).to_json()))
             assert without_time(answer.json) == without_time(here)
             assert answer.json["reward"] == {RIGHT: 1.0, half: 0.5}.get(program, 0.0)
@@ -96,10 +96,10 @@ def test_cheats_are_not_paid_and_their_twins_are(server: Server) -> None:
     """Some of each kind; `benchmarks/serve.py cheats` tries all of them."""
     some = CHEATS[4::16]
     assert len({one.is_test for one in some}) == 2
-    with reward.Remote(server.url, TOKENS["ann"]) as remote:
+    with rewards.Remote(server.url, TOKENS["ann"]) as remote:
         for one in some:
             for source, paid in ((one.source, False), (one.twin, True)):
-                if isinstance(one.task, reward.Task):
+                if isinstance(one.task, rewards.Task):
                     found = remote.grade(source, one.task).reward
                 else:
                     task = one.task
@@ -137,7 +137,7 @@ def test_what_a_generated_test_is_worth(server: Server) -> None:
         ("import os; os._exit(0)", 0.0, 0.0, 0.0),
         ("", 0.0, 0.0, 0.0),
     ]
-    with reward.Remote(server.url, TOKENS["ann"]) as remote, reward.Grader(1) as grader:
+    with rewards.Remote(server.url, TOKENS["ann"]) as remote, rewards.Grader(1) as grader:
         for test, *worth in cases:
             body = {"test": test, "reference": RIGHT, "faulty": faulty, "entry_point": "f"}
             validate("GradeTest", body)
@@ -148,7 +148,7 @@ def test_what_a_generated_test_is_worth(server: Server) -> None:
             given = (
                 test
                 if isinstance(test, str)
-                else reward.Test((test["args"][0],), expected=test["expected"])
+                else rewards.Test((test["args"][0],), expected=test["expected"])
             )
             here = grader.grade_test(given, RIGHT, faulty, entry_point="f")
             assert here.to_json() == answer.json
@@ -198,21 +198,21 @@ def test_a_problem_of_a_dataset_by_its_id(tmp_path: Path) -> None:
 
 
 def test_a_client_with_the_interface_of_a_grader(server: Server) -> None:
-    task = reward.Task(entry_point="f", tests=(reward.Test(((1, 2),), expected=(1, 2)),))
+    task = rewards.Task(entry_point="f", tests=(rewards.Test(((1, 2),), expected=(1, 2)),))
     right, wrong = "def f(x): return x", "def f(x): return [*x]"
-    with reward.Remote(server.url, TOKENS["ann"], size=12) as remote:  # more than the line takes
+    with rewards.Remote(server.url, TOKENS["ann"], size=12) as remote:  # more than the line takes
         assert remote.grade(right, task).passed
         pairs = [((right, wrong)[i % 2], task) for i in range(40)]
         verdicts = list(remote.grade_batch(pairs))
         assert [one.passed for one in verdicts] == [True, False] * 20
         assert isinstance(verdicts[0].tests[0], reward.TestResult)
     unknown = pytest.raises(InputError, match=r"needs the header Authorization.* \(401\)")
-    with reward.Remote(server.url, "wrong-token-0123456789") as remote, unknown:
+    with rewards.Remote(server.url, "wrong-token-0123456789") as remote, unknown:
         remote.grade(right, task)
-    with reward.Remote("http://127.0.0.1:9") as remote, pytest.raises(SandboxUnavailable):
+    with rewards.Remote("http://127.0.0.1:9") as remote, pytest.raises(SandboxUnavailable):
         remote.grade(right, task)
     with pytest.raises(InputError, match="not an URL"):
-        reward.Remote("127.0.0.1:8014")
+        rewards.Remote("127.0.0.1:8014")
 
 
 # -- refusals --------------------------------------------------------------------------------------
@@ -341,9 +341,9 @@ def test_verdicts_are_right_while_sandboxes_are_killed(server: Server) -> None:
                     pass
 
     program = RIGHT.replace("return", "import time; time.sleep(0.02); return")
-    task = reward.Task.from_json(ADD)
+    task = rewards.Task.from_json(ADD)
     thread = threading.Thread(target=kill)
-    with reward.Remote(server.url, TOKENS["bob"], size=6) as remote:
+    with rewards.Remote(server.url, TOKENS["bob"], size=6) as remote:
         thread.start()
         try:
             pairs = [((program, program.replace("+", "-"))[i % 2], task) for i in range(60)]

@@ -1,8 +1,8 @@
 """Rewards for programs and for tests that cannot be earned by cheating.
 
->>> from refute import reward
->>> task = reward.Task(entry_point="double", tests=(reward.Test((3,), expected=6),))
->>> reward.grade("def double(x):\\n    return 2 * x\\n", task).reward
+>>> from refute_lab import rewards
+>>> task = rewards.Task(entry_point="double", tests=(rewards.Test((3,), expected=6),))
+>>> rewards.grade("def double(x):\\n    return 2 * x\\n", task).reward
 1.0
 
 A program runs in the sandbox. It is given the inputs of the tests and never what is expected of it;
