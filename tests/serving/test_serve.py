@@ -205,7 +205,7 @@ def test_a_client_with_the_interface_of_a_grader(server: Server) -> None:
         pairs = [((right, wrong)[i % 2], task) for i in range(40)]
         verdicts = list(remote.grade_batch(pairs))
         assert [one.passed for one in verdicts] == [True, False] * 20
-        assert isinstance(verdicts[0].tests[0], reward.TestResult)
+        assert isinstance(verdicts[0].tests[0], rewards.TestResult)
     unknown = pytest.raises(InputError, match=r"needs the header Authorization.* \(401\)")
     with rewards.Remote(server.url, "wrong-token-0123456789") as remote, unknown:
         remote.grade(right, task)

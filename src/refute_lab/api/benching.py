@@ -160,7 +160,7 @@ def bench(
     issues as well.
 
     `settings`: those of the run (`limit`, `ids`, `seed`... for functions
-    `refute_lab.benches.BenchSettings`, for issues `refute_lab.benches.issues.IssueBenchSettings` and
+    `benches.BenchSettings`, for issues `benches.issues.IssueBenchSettings` and
     `refute.Bounds`) and options of the method, by name. What is not given is as the run was
     started with.
 
