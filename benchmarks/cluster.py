@@ -25,9 +25,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from refute_lab.api.executing import executor_of
 from refute_lab.benches import RECORDS
-from refute_lab.runs.executors import Workers
+from refute_lab.runs.executors import Workers, executor_of
 from refute_lab.runs.journal import Journal, read_run
 from refute_lab.runs.records import ErrorRecord, Schema
 

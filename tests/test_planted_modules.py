@@ -22,8 +22,7 @@ import pytest
 import yaml
 
 import refute
-from refute.runs.pool import run_tasks
-from refute.runs.spawning import shared_slots
+from refute.runs.pool import run_tasks, shared_slots
 from refute.surfaces.calls import all_ended, call
 from refute.surfaces.worker import Done
 from refute.workspace.environment import build_environment
@@ -257,7 +256,7 @@ sys.path[:] = [entry for entry in sys.path if entry not in ("", {checkout!r})]
 sys.path.insert(0, {tests!r})
 from test_planted_modules import start
 from refute.runs.pool import run_tasks
-from refute.runs.spawning import shared_slots
+from refute.runs.pool import shared_slots
 if __name__ == "__main__":
     slots = shared_slots(1)
     with slots:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from refute_lab.train.log_filters import without_noise
+from refute_lab.train.run_folder import without_noise
 from synthetic.corpus import CorpusRow, corpus
 from synthetic.steps import KINDS, Kind
 

@@ -18,9 +18,8 @@ from refute_lab.papers.paper import (
     paper_figures,
     version_text,
 )
-from refute_lab.papers.paper_join import Match, RunKey, matches
+from refute_lab.papers.paper_join import PAPER_MODELS, Match, RunKey, matches, paper_model
 from refute_lab.report.intervals import Estimate
-from refute_lab.report.model_names import PAPER_MODELS, paper_model
 
 QWEN = "openai:Qwen/Qwen2.5-Coder-7B-Instruct"
 PAPERS_WAY = {"n": 3, "m": 3, "vote": True, "backtrack": True, "guard": False}

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from refute.errors import BudgetExceeded, InputError, ModelUnavailable, SandboxUnavailable
-from refute_lab.api.executing import executor_of
-from refute_lab.runs.executors import Workers
+from refute_lab.runs.executors import Workers, executor_of
 from refute_lab.runs.records import ErrorRecord, PutOff, WithFiles
 from refute_lab.runs.run import Ending, Run
 

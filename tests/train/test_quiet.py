@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from refute_lab.train.log_filters import without_noise
+from refute_lab.train.run_folder import without_noise
 
 KERNELS = "Failed to load CPU gemm_4bit_forward from kernels-community: %s."
 

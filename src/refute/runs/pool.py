@@ -14,11 +14,12 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnContext
 from multiprocessing.process import BaseProcess
 from multiprocessing.resource_tracker import ensure_running
+from multiprocessing.synchronize import BoundedSemaphore
 from typing import Any, Generic, TypeVar
 
-from refute.runs.spawning import spawning
 from refute.syntax import lifted_limits
 
 Task = TypeVar("Task")
@@ -209,3 +210,26 @@ def _die_with_parent() -> None:
 def _one_line(error: BaseException) -> str:
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+_SAFE = "PYTHONSAFEPATH"
+
+
+@contextmanager
+def spawning() -> Iterator[SpawnContext]:
+    """The context that processes and what they share are made in, while this lasts."""
+    before = os.environ.get(_SAFE)
+    os.environ[_SAFE] = "1"
+    try:
+        yield multiprocessing.get_context("spawn")
+    finally:
+        if before is None:
+            del os.environ[_SAFE]
+        else:
+            os.environ[_SAFE] = before
+
+
+def shared_slots(count: int) -> BoundedSemaphore:
+    """`count` places that tasks in several worker processes take turns in."""
+    with spawning() as context:  # it starts a process that watches over what is shared
+        return context.BoundedSemaphore(count)

@@ -26,13 +26,12 @@ from refute.remarks import remark, warn_of_gaps
 from refute.sandbox.local import LocalSandbox
 from refute.selection import chosen_method, options_of
 from refute_lab import benches as functions
-from refute_lab.api.executing import executor_of, on_gpus
 from refute_lab.api.grading import GradeResult, grade_samples, tasks_of
 from refute_lab.api.repairs import FixGradeResult, grade_repairs
 from refute_lab.benches import issues
 from refute_lab.datasets.swe import holds_issues, load_issues
 from refute_lab.figures import Figure
-from refute_lab.runs.executors import Executor, Workers
+from refute_lab.runs.executors import Executor, Workers, executor_of, on_gpus
 from refute_lab.runs.journal import new_run, read_header
 from refute_lab.runs.records import ErrorRecord
 from refute_lab.runs.run import Ending, Run, resumed

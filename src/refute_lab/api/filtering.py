@@ -11,10 +11,9 @@ from refute.api.calling import Progress, Shown, apart, path_of, silent
 from refute.errors import InputError
 from refute.remarks import remark
 from refute.workspace.factory import Backend
-from refute_lab.api.executing import executor_of
 from refute_lab.benches import issues
 from refute_lab.datasets.swe import IssueItem, load_issues
-from refute_lab.runs.executors import Workers
+from refute_lab.runs.executors import Workers, executor_of
 from refute_lab.runs.journal import read_header, read_run
 from refute_lab.runs.records import ErrorRecord
 from refute_lab.runs.run import Run

@@ -17,11 +17,10 @@ from refute.methods import Task
 from refute.presets import preset_of
 from refute.remarks import remark
 from refute.workspace.factory import Backend
-from refute_lab.api.executing import executor_of
 from refute_lab.api.repairs import FixGradeResult, grade_repairs
 from refute_lab.datasets.swe import IssueItem, load_issues
 from refute_lab.figures import Figure
-from refute_lab.runs.executors import Executor, Workers
+from refute_lab.runs.executors import Executor, Workers, executor_of
 from refute_lab.runs.journal import new_run, read_header
 from refute_lab.runs.records import ErrorRecord
 from refute_lab.runs.run import Run

@@ -56,7 +56,7 @@ class FunctionReport(_Report):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
-        from refute_lab.report.function_documents import functions_document
+        from refute_lab.report.study_documents import functions_document
 
         return functions_document(self.studies)
 
@@ -143,7 +143,7 @@ def report(
 
 
 def _check_model(name: str | None) -> None:
-    from refute_lab.report.model_names import PAPER_MODELS
+    from refute_lab.papers.paper_join import PAPER_MODELS
 
     if name is not None and name not in PAPER_MODELS:
         raise InputError(f"--paper-model {name}: one of {', '.join(PAPER_MODELS)}")

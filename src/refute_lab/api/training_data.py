@@ -22,8 +22,7 @@ from refute.remarks import remark
 from refute.runs.pool import cores
 from refute.sandbox.pool import SandboxPool
 from refute.storage import write_atomically
-from refute_lab.api.executing import executor_of, on_gpus
-from refute_lab.runs.executors import Processes, Workers
+from refute_lab.runs.executors import Processes, Workers, executor_of, on_gpus
 from refute_lab.runs.sharing import ModelKeeper
 from refute_lab.train.card import card, figures
 from refute_lab.train.contamination import Index, available, evaluation_texts

@@ -12,14 +12,15 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial, reduce
 from multiprocessing.util import Finalize
 from typing import Any
 
-from refute.errors import SandboxUnavailable
+from refute.errors import InputError, SandboxUnavailable
 from refute.function.contract import MethodResult
-from refute.methods import Context, finished
+from refute.function.llm.options import DebugOptions, Options
+from refute.methods import Context, MethodSpec, finished
 from refute.models.asking import askers
 from refute.models.contract import Tally
 from refute.models.session import Session
@@ -28,11 +29,6 @@ from refute.registry import METHODS
 from refute.runs.pool import cores
 from refute.sandbox import Sandbox
 from refute.sandbox.pool import InlineSandbox, SandboxPool
-from refute_lab.benches.gold import (
-    asking_for_inputs,
-    debugging,
-    inputs_of,
-)
 from refute_lab.benches.grade import with_failing_tests, with_gold_outputs
 from refute_lab.benches.oracle import expected_outputs
 from refute_lab.benches.records import FunctionRecord, Work, graded_record, work_of
@@ -206,3 +202,26 @@ def _gold(
 def _graded(work: Work, problem: FunctionProblem, unit: BenchUnit, box: Sandbox) -> FunctionRecord:
     truth = expected_outputs(unit.item.key, box)
     return graded_record(work, problem, unit.item.key, box, truth, name=unit.name)
+
+
+def check_gold(spec: MethodSpec[Any, Any]) -> None:
+    """Raises `InputError` for a method that proposes no inputs by the paper's algorithms."""
+    if not (spec.writes_tests and spec.options is Options):
+        raise InputError(f"--gold-outputs is for random, prompted and utgen, not for {spec.name}")
+
+
+def asking_for_inputs(options: Options) -> Options:
+    """The options with which a method proposes inputs and does nothing else."""
+    return replace(options, m=0, vote=False)
+
+
+def inputs_of(result: MethodResult, count: int) -> list[Invocation]:
+    """The first `count` different inputs that it proposed, whatever it says of their outputs."""
+    attempts = result.trace.suites[0].attempts if result.trace and result.trace.suites else ()
+    calls = [one.call for one in attempts if one.call is not None and one.status != "duplicate"]
+    return calls[:count]
+
+
+def debugging(options: Options) -> DebugOptions:
+    """What of a method's options is about debugging."""
+    return DebugOptions(**{one.name: getattr(options, one.name) for one in fields(DebugOptions)})

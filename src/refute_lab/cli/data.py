@@ -11,8 +11,7 @@ import click
 from refute.cli.options import FILE, json_option
 from refute.cli.output import show
 from refute.errors import UNAVAILABLE
-from refute_lab.cli.run_options import selecting_options, split_ids
-from refute_lab.cli.table_options import show_tables, table_options
+from refute_lab.cli.run_options import selecting_options, show_tables, split_ids, table_options
 
 _Command = Callable[..., int]
 

@@ -8,7 +8,7 @@ import click
 
 from refute.cli.options import FILE, OUTPUT
 from refute.cli.output import consoles, remark
-from refute_lab.cli.table_options import show_tables, table_options
+from refute_lab.cli.run_options import show_tables, table_options
 
 
 @click.command("report")

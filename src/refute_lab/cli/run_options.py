@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.options import FILE, seed_option, with_options, workspace_option
+from refute.cli.options import FILE, json_option, seed_option, with_options, workspace_option
+from refute.cli.output import consoles, show
+
+if TYPE_CHECKING:
+    from refute_lab.api.tables import Tabled
 
 task_option = click.option(
     "--task",
@@ -128,3 +132,42 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def split_ids(ids: str | None) -> tuple[str, ...] | None:
     """The names in `--ids A,B`; None where it was not given."""
     return tuple(part.strip() for part in ids.split(",") if part.strip()) if ids else None
+
+
+_OPTIONS = (
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(["text", "csv", "latex", "json"]),
+        default="text",
+        show_default=True,
+        help="Of what is printed: every table as CSV or as LaTeX, or one JSON document.",
+    ),
+    click.option(
+        "--table",
+        "tables",
+        multiple=True,
+        metavar="NAME",
+        help="Only this table, also one in a paper's form (utgen-2); a wrong name lists them.",
+    ),
+    json_option,
+)
+
+
+table_options = with_options(_OPTIONS)
+"""`form`, `tables` and `as_json`, which `show_tables` takes."""
+
+
+def show_tables(found: Tabled, form: str, tables: tuple[str, ...], as_json: bool) -> None:
+    """Print the tables that are asked for in the form that is. Raises `InputError`."""
+    if form == "csv":
+        click.echo(found.csv(*tables), nl=False)
+    elif form == "latex":
+        click.echo(found.latex(*tables), nl=False)
+    elif tables and not (as_json or form == "json"):
+        from refute_lab.report.grid_text import print_grid
+
+        for grid in found.chosen(tables):
+            print_grid(grid, consoles()[0])
+    else:
+        show(found, as_json=as_json or form == "json")

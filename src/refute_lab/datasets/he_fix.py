@@ -20,10 +20,9 @@ from pathlib import Path
 from refute.errors import DatasetError
 from refute.problems import FunctionProblem
 from refute_lab.datasets import humaneval_plus
-from refute_lab.datasets.hub import hub_rows
 from refute_lab.datasets.item import Item, LoaderOptions, evaluated
 from refute_lab.datasets.originfmt import is_extractable
-from refute_lab.datasets.rows import Row, find_file, read_rows
+from refute_lab.datasets.rows import Row, find_file, hub_rows, read_rows
 from refute_lab.datasets.sources import SourceProblem, docstring_of, signature_of
 from refute_lab.datasets.spec import DatasetSpec, Keep, rows_at
 

@@ -14,9 +14,8 @@ from typing import Any, Generic, TypeVar
 from refute.errors import DatasetError
 from refute.methods import Level
 from refute.registry import Registry
-from refute_lab.datasets.hub import hub_rows
 from refute_lab.datasets.item import LoaderOptions
-from refute_lab.datasets.rows import Row, find_file, read_rows
+from refute_lab.datasets.rows import Row, find_file, hub_rows, read_rows
 
 ItemT = TypeVar("ItemT", covariant=True)
 Keep = Callable[[Row], bool]

@@ -7,14 +7,14 @@ all runs (temperature, votes) and how many problems there are may differ, and is
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from refute_lab.papers.paper import PaperFigure, paper_figures, settings, version_text
 from refute_lab.report.grids import number
 from refute_lab.report.intervals import Estimate
-from refute_lab.report.model_names import paper_model
 
 _SAME_DATA = {"he-fix-released": "he-fix", "swt-lite-v1": "swt-lite", "swt-full-v1": "swt-full"}
 """Our name of a form of a data set -> the name that its figures have."""
@@ -172,3 +172,46 @@ def match_document(label: str, match: Match) -> dict[str, Any]:
         "paper_problems": figure.size,
         "settings_differ": list(match.differing),
     }
+
+
+PAPER_MODELS = {
+    "Llama3 8B": ({"llama", "3", "8b", "instruct"}, {"meta"}),
+    "Llama3.1 8B": ({"llama", "3.1", "8b", "instruct"}, {"meta"}),
+    "Qwen2.5 7B": ({"qwen", "2.5", "coder", "7b", "instruct"}, set()),
+    "Qwen2.5 32B": ({"qwen", "2.5", "coder", "32b", "instruct"}, set()),
+    "GPT-4o": ({"gpt", "4o"}, {"2024-05-13", "2024-08-06", "2024-11-20"}),
+    "DeepSeek V3": ({"deepseek", "v3"}, {"ai"}),
+    "GPT-4": ({"gpt", "4"}, {"1106", "preview"}),
+    "GPT-4o mini": ({"gpt", "4o", "mini"}, {"2024-07-18"}),
+    "Claude 3 Haiku": ({"claude", "3", "haiku"}, {"20240307"}),
+    "Claude 3.5 Sonnet": ({"claude", "3.5", "sonnet"}, {"20240620", "20241022"}),
+    "Mixtral 8x22B": ({"mixtral", "8x22b"}, {"instruct", "v0.1"}),
+    "Mistral Large 2": ({"mistral", "large", "2"}, set()),
+}
+"""A paper's model -> the words that its name must hold, and those that it may hold besides."""
+
+_WORD = re.compile(r"\d{4}-\d{2}-\d{2}|\d+x\d+b|v?\d+(?:\.\d+)+|v\d+|\d+b\b|\d+o\b|[a-z]+|\d+")
+_VERSION = re.compile(r"(?<=\b\d)-(?=\d\b)")
+"""`claude-3-5-sonnet`: 3.5."""
+
+
+def paper_model(spec: str | None) -> str | None:
+    """The paper's name of the model that `--model` names; None where it is none of the papers'."""
+    if spec is None:
+        return None
+    words = set(_words(spec))
+    for name, (needed, allowed) in PAPER_MODELS.items():
+        if needed <= words <= needed | allowed:
+            return name
+    return None
+
+
+def _words(spec: str) -> Iterator[str]:
+    """Words of the last part of a path or an id: `hf:a/Meta-Llama-3-8B-Instruct` -> meta, llama, …
+
+    An adapter (`hf:BASE+ADAPTER`) is another model than its base, so it stays among the words.
+    """
+    provider, colon, rest = spec.partition(":")
+    name = rest if colon and provider.isalpha() else spec
+    name = name.rstrip("/").rsplit("/", 1)[-1].lower()
+    yield from _WORD.findall(_VERSION.sub(".", name))

@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 from refute.errors import ContextTooLong, InputError, Unavailable
+from refute.models.asking import Asked
 from refute.registry import Registry
 from refute.runs.pool import Failed, cores, run_tasks
 from refute_lab.runs.records import PutOff, Record, Sent, WithFiles
@@ -203,3 +204,22 @@ def one_line(error: Exception) -> str:
     text = " ".join(str(error).split())
     known = isinstance(error, Unavailable | ContextTooLong)
     return text if known and text else f"{type(error).__name__}: {text}"
+
+
+def executor_of(given: Executor | str | None, workers: Workers) -> Executor | None:
+    """The executor `NAME[:PLACE]`, or the one that was given; None: the run's own.
+
+    Raises `InputError` for one that does not do such work.
+    """
+    if isinstance(given, str):
+        name, _, place = given.partition(":")
+        return EXECUTORS.get(name).make(replace(workers, place=place))
+    if given is not None and workers.waits:
+        raise InputError("an executor for work that waits is given by its name, as in ray:ADDRESS")
+    return given
+
+
+def on_gpus(workers: Workers, asked: Asked) -> Workers:
+    """With a GPU for each where the models are in the process (`hf:`)."""
+    models = (asked.model or "", asked.tester or "")
+    return replace(workers, gpus=1.0) if any(m.startswith("hf:") for m in models) else workers

@@ -9,10 +9,14 @@ a `kill -9` it goes on from the last whole checkpoint.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
+import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 from refute.errors import InputError
 from refute.models.checkpoint import reasons
 from refute.storage import write_atomically
-from refute_lab.train.log_filters import without_noise
 from refute_lab.train.settings import Resolved
 
 if TYPE_CHECKING:
@@ -218,3 +221,31 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 def _line(record: Mapping[str, Any]) -> str:
     return json.dumps(record, separators=(",", ":")) + "\n"
+
+
+_DEPRECATED = r"`(is_)?gradient_checkpointing` is deprecated"
+"""TRL and peft still say it in the old words, and so do the transformers that we support."""
+_NO_KERNELS = "Failed to load CPU gemm_4bit_forward"
+"""bitsandbytes looks on the hub for a faster product; without, 4 bits are only slower on a CPU."""
+
+
+@contextmanager
+def without_noise() -> Iterator[None]:
+    """Leave such messages out; and bars of progress, where nobody watches. Needs transformers."""
+    import transformers
+
+    if not sys.stderr.isatty():  # bars fill a log with lines
+        hide: Any = transformers.utils.logging.disable_progress_bar
+        hide()
+    logger = logging.getLogger("bitsandbytes.backends.cpu.ops")
+    logger.addFilter(_tells)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", _DEPRECATED, FutureWarning)
+            yield
+    finally:
+        logger.removeFilter(_tells)
+
+
+def _tells(record: logging.LogRecord) -> bool:
+    return not str(record.msg).startswith(_NO_KERNELS)

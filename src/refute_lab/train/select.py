@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from refute.errors import InputError, ModelUnavailable
 from refute.storage import write_atomically
-from refute_lab.train.log_filters import without_noise
 from refute_lab.train.model_card import model_card
-from refute_lab.train.run_folder import SETTINGS, checkpoints
+from refute_lab.train.run_folder import SETTINGS, checkpoints, without_noise
 
 if TYPE_CHECKING:
     from refute.models.session import Session

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 import refute_lab
-from refute_lab.api.executing import executor_of
 from refute_lab.api.preparing import prepare
 from refute_lab.datasets.swe import IssueItem
-from refute_lab.runs.executors import Executor, Workers
+from refute_lab.runs.executors import Executor, Workers, executor_of
 from refute_lab.runs.run import Run
 from refute_lab.swt.grading.filtering import RECORDS as FILTER_RECORDS
 from refute_lab.swt.grading.filtering import FilterSettings, FilterTask, judge_fixes

@@ -17,8 +17,7 @@ from refute.workspace.statuses import NO_TESTS
 from refute_lab.api.grading import GradeResult, grade_predictions, tasks_of
 from refute_lab.api.repairs import FixGradeResult, grade_repairs
 from refute_lab.datasets.swe import IssueItem
-from refute_lab.swt.grading.grade import Evidence, grade_evidence
-from refute_lab.swt.grading.runnable import unrunnable
+from refute_lab.swt.grading.grade import Evidence, grade_evidence, unrunnable
 
 Done = Callable[..., None]
 

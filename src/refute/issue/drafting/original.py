@@ -5,14 +5,15 @@ Everything here blocks; methods call it through `asyncio.to_thread`.
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from refute.errors import PatchRejected
 from refute.methods import Bounds
+from refute.syntax import Function, first_line, readable_module
 from refute.workspace.applying import applied
-from refute.workspace.changed_tests import touched_tests
 from refute.workspace.contract import Failure, TestReport, TestResult, TestSelection, Workspace
 from refute.workspace.patches import added_lines, is_test_file
 from refute.workspace.states import files_with_tests, test_files
@@ -300,3 +301,30 @@ def _ran_nothing(report: TestReport) -> bool:
 
 def _failing(report: TestReport) -> Mapping[str, TestResult]:
     return {r.id: r for r in report.results if r.outcome in FAILING}
+
+
+def touched_tests(path: str, text: str, lines: Collection[int], known: str) -> tuple[str, ...]:
+    """Ids of the tests in a file that have one of these lines (1-based), decorators included.
+
+    `text`: the file with the patch. `known`: the id of any test of the file, which shows how its
+    runner names them. Empty where none is touched or the text does not parse.
+    """
+    found = []
+    for names, node in _tests(readable_module(text).body, ()):
+        first = first_line(node)
+        if any(first <= line <= (node.end_lineno or first) for line in lines):
+            found.append(names)
+    if "::" in known:
+        return tuple("::".join((path, *names)) for names in found)
+    module = ".".join(known.partition(" ")[0].split(".")[:-2])
+    return tuple(".".join((module, *names)) for names in found)
+
+
+def _tests(
+    body: list[ast.stmt], owners: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Function]]:
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from _tests(node.body, (*owners, node.name))
+        elif isinstance(node, Function) and node.name.startswith("test"):
+            yield (*owners, node.name), node

@@ -49,7 +49,7 @@ from refute_lab.swt.building.pull_requests import (
     texts_of,
 )
 from refute_lab.swt.grading.coverage import counted_lines
-from refute_lab.swt.grading.runnable import unrunnable
+from refute_lab.swt.grading.grade import unrunnable
 from refute_lab.swt.recipes import recipe_of_row
 
 REASONS = {

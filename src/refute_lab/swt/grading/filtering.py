@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from refute.errors import WorkspaceUnavailable
 from refute.methods import Spawn
-from refute.runs.spawning import shared_slots
+from refute.runs.pool import shared_slots
 from refute.storage import cache_folder
 from refute.workspace.applying import rejection
 from refute.workspace.factory import Backend

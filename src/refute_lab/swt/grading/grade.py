@@ -33,7 +33,6 @@ from refute_lab.swt.grading.coverage import (
     counted_lines,
     with_counts,
 )
-from refute_lab.swt.grading.runnable import unrunnable
 from refute_lab.swt.grading.verdict import Status, Verdict, fails_before, judge
 
 Mode = Literal["tests", "reproduction"]
@@ -269,3 +268,23 @@ def run_states(
 
 def _without_run(key: IssueKey, status: Status, others: Sequence[str], *remarks: str) -> IssueGrade:
     return IssueGrade(key.id, Verdict(status, remarks=tuple(remarks)), others=tuple(others))
+
+
+def unrunnable(report: TestReport) -> str:
+    """Why the tests of a state that is known to be right cannot be run here, in one line; "" where
+    some test was run, or there was none to run.
+
+    A runner that does not start, and files none of which can be imported, speak of the
+    environment: it lacks a package, or has one that is too new. That is no result.
+    """
+    if any(result.phase != "collect" for result in report.results):
+        return ""
+    if not report.results:
+        return "" if report.status != "crashed" else report.remark or "the runner did not start"
+    failures = (one.failure for one in report.results if one.outcome == "error")
+    failure = next((one for one in failures if one is not None), None)
+    if failure is None:
+        return ""
+    file = report.results[0].file or report.results[0].id
+    message = (failure.message.strip().splitlines() or [""])[-1]
+    return f"{file} cannot be imported: {failure.type}: {message}"[:300]

@@ -19,7 +19,7 @@ from typing import Any
 
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.problems import IssueKey
-from refute.runs.spawning import shared_slots
+from refute.runs.pool import shared_slots
 from refute.storage import cache_folder, write_atomically
 from refute.workspace.factory import Backend
 from refute.workspace.states import StateStore

@@ -21,8 +21,7 @@ from typing import Any
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.methods import Spawn
 from refute.problems import IssueKey, IssuePrediction
-from refute.runs.pool import cores
-from refute.runs.spawning import shared_slots
+from refute.runs.pool import cores, shared_slots
 from refute.storage import cache_folder
 from refute.workspace.applying import rejection
 from refute.workspace.contract import Workspace
@@ -31,9 +30,8 @@ from refute.workspace.states import StateStore, test_files
 from refute_lab.runs.executors import Executor, Processes
 from refute_lab.runs.records import ErrorRecord, WithFiles
 from refute_lab.runs.run import Ending, Run
-from refute_lab.swt.grading.attribution import attributed, golden_runs
+from refute_lab.swt.grading.attribution import attributed, golden_runs, missing_fail_to_pass, works
 from refute_lab.swt.grading.coverage import Executable, executable_lines
-from refute_lab.swt.grading.gold_check import missing_fail_to_pass, works
 from refute_lab.swt.grading.grade import (
     Conflict,
     Evidence,
