@@ -4,7 +4,7 @@
     python benchmarks/distribution.py -o dist      # keeps what was built
 
 Wheel and sdist are built twice from one tree and must be equal byte for byte. The metadata must
-pass `twine check`. The wheel must hold every file of `src/refute` and nothing else. It is then
+pass `twine check`. The wheel must hold every file of `src` and nothing else. It is then
 installed, without any extra, into an empty environment of each interpreter from 3.11 on that is
 found, where `refute hunt` must find the faults of `examples/shipping.py` and `refute debug` fix
 them; the table shows seconds (CPU seconds behind them) and megabytes of that installation.

@@ -48,7 +48,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_folder(refute: Run, project: Path, jobs: int) -> None:
     """One module that does not load, and one that is no Python, end nothing."""
-    status, out, err = refute("hunt", "shop", "--json", "--budget", 1, "--jobs", jobs)
+    status, out, err = refute("hunt", "shop", "--json", "--budget", 30, "--jobs", jobs)
     document = json.loads(out)
     assert status == 1
     found = {
@@ -72,7 +72,7 @@ def test_a_folder(refute: Run, project: Path, jobs: int) -> None:
 
 
 def test_text_names_file_and_function(refute: Run, project: Path) -> None:
-    _, out, _ = refute("hunt", "shop", "--budget", 1)
+    _, out, _ = refute("hunt", "shop", "--budget", 30)
     assert "shop/wrong.py::half2 is wrong" in out
     assert "shop/fine.py::fine: passes what is known (1 example)" in out
     assert "shop/fine.py::unknown: cannot tell" in out
@@ -89,12 +89,12 @@ def test_debug_writes_every_file(refute: Run, project: Path) -> None:
     ]
     assert (project / "shop/wrong.py").read_text().count("x // 2") == 2
     assert (project / "more.py").read_text().count("x // 2") == 1
-    assert refute("hunt", "shop.wrong", "more.py", "--budget", 1)[0] == 0
+    assert refute("hunt", "shop.wrong", "more.py", "--budget", 30)[0] == 0
 
 
 def test_tests_of_many_files_go_to_a_folder(refute: Run, project: Path) -> None:
     (project / "tests").mkdir()
-    assert refute("hunt", "shop", "--budget", 1, "-o", "tests")[0] == 1
+    assert refute("hunt", "shop", "--budget", 30, "-o", "tests")[0] == 1
     assert [path.name for path in (project / "tests").iterdir()] == ["test_wrong_refuted.py"]
 
 

@@ -27,7 +27,7 @@ DOCUMENTS = sorted(
     for path in ROOT.glob(pattern)
     if path.name != "CHANGELOG.md"  # whose older entries name what is gone
 )
-HOMES = ("", "src", "src/refute", "tests")
+HOMES = ("", "src", "src/refute", "src/refute_lab", "tests")
 """Folders that a file's name in a document may begin in, besides the document's own."""
 FOREIGN = {"--include", "--pdb", "--refute-record-package", "--refute-record-limit"}
 """Options of other programs that stand alone in a sentence."""

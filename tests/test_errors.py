@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+from itertools import chain
 
 import pytest
 
 import refute
+import refute_lab
 from refute import errors
 from refute.cli.exit_statuses import fail_for
 
@@ -45,7 +47,8 @@ def test_every_exception_that_leaves_a_module_is_in_the_tree() -> None:
     """Those whose names begin without an underscore and that are neither ValueErrors nor ours."""
     strays = {}
     allowed = (errors.RefuteError, ValueError, TypeError, OSError)
-    for module in pkgutil.walk_packages(refute.__path__, "refute."):
+    packages = (refute, refute_lab)
+    for module in chain(*(pkgutil.walk_packages(p.__path__, f"{p.__name__}.") for p in packages)):
         if module.name.startswith(("refute.__main__", "refute.probe.site", "refute_lab.train")):
             continue
         try:
@@ -62,13 +65,13 @@ def test_every_exception_that_leaves_a_module_is_in_the_tree() -> None:
         "refute.models.microbatch.TooLarge",  # halves the batch
         "refute.models.openai.BodyRefused",  # said by the HTTP client only
         "refute.recording.recipes.Unbuildable",  # counted, and no record
+        "refute.sandbox.warm.InDoubt",  # the job runs without the warm process
+        "refute.workspace.gitrun.GitFailed",  # each caller makes it one of the tree
         "refute_lab.rewards.crossing.CannotCross",  # in the sandbox: the value crosses as a handle
         "refute_lab.rewards.stubs.Skipped",  # in the sandbox: a test that skips itself
-        "refute.sandbox.warm.InDoubt",  # the job runs without the warm process
         "refute_lab.serving.app.Refused",  # these five are answers of the server
         "refute_lab.serving.held.Full",
         "refute_lab.serving.line.Busy",
         "refute_lab.serving.line.TooMany",
         "refute_lab.serving.requests.Malformed",
-        "refute.workspace.gitrun.GitFailed",  # each caller makes it one of the tree
     ]

@@ -24,7 +24,7 @@ HOMES = {"accelerate": "train", "anyio": "mcp", "pyarrow": "hub", "pydantic": "m
 HOMES |= {name: extra for extra, one in EXTRAS.items() for name in one.packages}
 SERVERS = {name for name, extra in HOMES.items() if extra in {"mcp", "lsp", "serve", "watch"}}
 """What a server is made of, whose modules only its command imports."""
-BESIDE = {"refute", "_refute_probe", "markupsafe", "pytest", "_pytest", "numpy"}
+BESIDE = {"refute", "refute_lab", "_refute_probe", "markupsafe", "pytest", "_pytest", "numpy"}
 """Ourselves, what jinja2 needs, the runner in whose process the probe is, and the array package of
 a program in the sandbox."""
 ADAPTED = {"inspect_ai", "nemo_gym", "rllm", "verifiers"}
@@ -42,7 +42,8 @@ def names(requirements: list[str]) -> set[str]:
 def imported() -> Iterator[tuple[str, str, str]]:
     """Each import of the package: file, indentation, and the top of what is imported."""
     form = re.compile(r"(?m)^([ \t]*)(?:from (\w+)[\w.]* import |import (\w+)[\w.]*(?: as \w+)?$)")
-    for path in Path(package.__file__).parent.rglob("*.py"):
+    top = Path(package.__file__).parents[1]
+    for path in (*top.glob("refute/**/*.py"), *top.glob("refute_lab/**/*.py")):
         for indentation, home, module in form.findall(path.read_text()):
             yield path.name, indentation, home or module
 

@@ -81,7 +81,7 @@ def ship(folder: Path) -> None:
 
 def hunted(folder: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
     capsys.readouterr()
-    words = ["hunt", f"{folder / 'm.py'}::half", "--budget", "2", "--json", *more]
+    words = ["hunt", f"{folder / 'm.py'}::half", "--budget", "30", "--json", *more]
     status = cli.run(words)
     shown = capsys.readouterr()
     assert status == 1, shown.err
@@ -101,7 +101,7 @@ def test_an_environment_that_is_named(tmp_path: Path, capsys: pytest.CaptureFixt
     (tmp_path / "p").mkdir()
     site = make_project(tmp_path / "p", env="../elsewhere")
     ship(site)
-    assert cli.run(["hunt", str(tmp_path / "p" / "m.py"), "--budget", "1"]) == 2
+    assert cli.run(["hunt", str(tmp_path / "p" / "m.py"), "--budget", "30"]) == 2
     error = capsys.readouterr().err
     assert "No module named 'shipping'" in error
     assert "looked for in" in error
@@ -222,7 +222,7 @@ def test_nothing_of_an_environment_in_the_project_runs_outside(
     (tmp_path / "p" / "m.py").write_text(
         f"{text}\n\ndef other(a):\n    import numpy\n    return a\n"
     )
-    cli.run(["hunt", str(tmp_path / "p" / "m.py"), "--budget", "1"])
+    cli.run(["hunt", str(tmp_path / "p" / "m.py"), "--budget", "30"])
     assert not marker.exists()
     program = tmp_path / "p" / ".venv" / "bin" / "python"
     program.unlink()
@@ -230,7 +230,7 @@ def test_nothing_of_an_environment_in_the_project_runs_outside(
     program.write_text(f'#!/bin/sh\ntouch {marker}\nexec {real} "$@"\n')
     program.chmod(0o755)
     interpreter_of.cache_clear()
-    status = cli.run(["hunt", str(tmp_path / "p" / "m.py"), "--budget", "1"])
+    status = cli.run(["hunt", str(tmp_path / "p" / "m.py"), "--budget", "30"])
     assert not marker.exists()
     assert status in (1, 2, 3, 5)
     assert "internal error" not in capsys.readouterr().err

@@ -92,7 +92,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 def test_what_is_saved_is_looked_at_until_ctrl_c(tmp_path: Path, start: Start) -> None:
     commit(tmp_path, {"shop.py": HALF.format(2)})
-    watch = start("--budget", "1")
+    watch = start("--budget", "30")
     watch.until("refute: waiting for changes")
     (tmp_path / "test_shop.py").write_text("def test(): ...\n")  # no look
     (tmp_path / "shop.py").write_text(HALF.format(3))

@@ -71,12 +71,12 @@ class _Verbs(click.Group):
         return [*VERBS, *(verb for verbs in _others().values() for verb in verbs)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if (home := _home(cmd_name)) is None:
-            return None
         try:
             os.getcwd()  # of which relative paths, workers and git make everything
         except OSError:
             raise InputError("the current folder is gone: change to one that is there") from None
+        if (home := _home(cmd_name)) is None:
+            return None
         command = importlib.import_module(f"{home}.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
