@@ -85,11 +85,11 @@ def test_each_extra_is_declared_and_part_of_all() -> None:
     [
         (
             "hunt shipping.py --model openai:gpt-4o",
-            f"openai:gpt-4o needs openai: pip install '{HERE}[model]'",
+            f"openai:gpt-4o needs httpx: pip install '{HERE}[model]'",
         ),
         (
             "hunt shipping.py --model anthropic:claude",
-            f"anthropic:claude needs openai: pip install '{HERE}[model]'",
+            f"anthropic:claude needs httpx: pip install '{HERE}[model]'",
         ),
         (
             "hunt shipping.py --model hf:some/model+some/adapter",
@@ -135,7 +135,7 @@ def test_a_missing_extra_is_one_line(
 @pytest.mark.usefixtures("bare")
 def test_doctor_names_the_extras(refute: Run) -> None:
     _, out, _ = refute("doctor")
-    assert "openai missing: models behind a server" in " ".join(out.split())
+    assert "httpx missing: models behind a server" in " ".join(out.split())
     assert f"model: pip install '{HERE}[model]'\n" in out
 
 

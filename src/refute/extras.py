@@ -29,7 +29,7 @@ class Extra:
 
 
 EXTRAS = {
-    "model": Extra(("openai",), "models behind a server: openai:NAME, anthropic:NAME"),
+    "model": Extra(("httpx",), "models behind a server: openai:NAME, anthropic:NAME"),
     "hub": Extra(("datasets",), "bench reads benchmarks from the public hub"),
     "swt": Extra(("uv",), "environments of repositories are built fast"),
     "train": Extra(

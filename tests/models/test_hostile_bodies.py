@@ -79,7 +79,7 @@ def test_a_body_is_read_up_to_a_bound_and_once(
 ) -> None:
     sent = replace(reply(), status=status)
     server.behaviour = lambda body, before: sent
-    importlib.import_module("openai")  # five times as slow while allocations are traced
+    importlib.import_module("httpx")  # five times as slow while allocations are traced
     tracemalloc.start()
     try:
         start = time.monotonic()
@@ -91,6 +91,15 @@ def test_a_body_is_read_up_to_a_bound_and_once(
     assert len(server.requests) == 1, "asked again for what is refused"
     assert peak < 12 * LARGEST
     assert taken < 20
+
+
+def test_no_other_server_gets_the_key(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    with Loopback() as other:
+        server.behaviour = lambda body, before: Reply(307, headers={"location": other.url})
+        with pytest.raises(ModelUnavailable, match=f"redirects to {other.url}: give"):
+            ask(server)
+        assert other.requests == []
 
 
 def test_packed_answers_are_read(server: Loopback) -> None:

@@ -34,11 +34,9 @@ class AnthropicModel(OpenAIModel):
     async def _can_continue(self) -> bool:
         return False
 
-    def _headers(self) -> dict[str, Any]:
-        from openai import Omit
-
+    def _headers(self) -> dict[str, str]:
         key = {"x-api-key": self._key} if self._key else {}
-        return {"Authorization": Omit(), "anthropic-version": "2023-06-01", **key}
+        return {"anthropic-version": "2023-06-01", **key}
 
     def _sent(self, body: dict[str, Any]) -> dict[str, Any]:
         return as_messages(body)

@@ -1,9 +1,7 @@
-"""A model behind an OpenAI-compatible server, through the `openai` client.
+"""A model behind an OpenAI-compatible server.
 
-The client's own retries are off: ours keep one deadline over all tries and share a server's wish
-to be left alone among all requests. Answers are read from the raw JSON (see `chat`), because the
-client's typed ones cost more time and refuse what lenient servers send. A body is read up to a
-bound (see `bodies`), whatever its status.
+Our retries keep one deadline over all tries and share a server's wish to be left alone among all
+requests. Answers are read leniently (see `chat`), and only up to a bound, whatever their status.
 
 What a server does not take (`seed`, several choices at once, `max_tokens`...) is found out by its
 refusal, said once in the log `refute.models`, and remembered. Whether it goes on with an answer
@@ -18,7 +16,7 @@ import logging
 import os
 import time
 import zlib
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -32,7 +30,7 @@ from refute.models.prices import is_local
 from refute.models.retry import RetryPolicy, retry_after
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    from httpx import AsyncClient, Response
 
 _log = logging.getLogger("refute.models")
 
@@ -97,7 +95,7 @@ class OpenAIModel:
         self._retry = retry or RetryPolicy()
         self._concurrency = concurrency
         self._slots = asyncio.Semaphore(concurrency)
-        self._client: AsyncOpenAI | None = None
+        self._client: AsyncClient | None = None
         self._answered = False
         self._not_before = 0.0
         self._left_out: set[str] = set(self.NEVER)
@@ -147,7 +145,7 @@ class OpenAIModel:
         self._slots = asyncio.Semaphore(self._concurrency)  # the next loop needs its own
         self._trying = asyncio.Lock()
         if client is not None:
-            await client.close()
+            await client.aclose()
 
     async def _can_continue(self) -> bool:
         """Whether the server goes on with an answer; found out once, by two answers of a few
@@ -217,32 +215,32 @@ class OpenAIModel:
         deadline: float,
     ) -> list[Completion]:
         """Ask once. Raises `_Failed` where another try may do better."""
-        import openai
+        import httpx
 
         limit = min(self._retry.attempt, deadline - time.monotonic())
         try:
             async with asyncio.timeout(limit):  # over the whole answer, however slowly it drips
-                headers: Any = {"headers": self._headers()}
-                text = await self._opened().post(
-                    self.PATH, cast_to=str, body=self._sent(body), options=headers
+                asked = self._opened().stream(
+                    "POST", self.base_url + self.PATH, json=self._sent(body)
                 )
+                async with asked as response:
+                    text = await _text(response)
         except TimeoutError:
             cut = limit < self._retry.attempt
             raise _Failed(f"no answer within {max(0.0, limit):.0f} s", cut=cut) from None
-        except openai.APITimeoutError:
+        except httpx.TimeoutException:
             raise _Failed("no connection in time") from None
-        except openai.APIStatusError as error:
-            self._answered = True
-            complaint = read_complaint(error.status_code, error.response.text, self._optional(body))
-            raise self._complain(complaint, retry_after(error.response.headers)) from None
         except BodyRefused as error:
             raise self._unavailable(str(error)) from None
-        except openai.APIConnectionError as error:
-            cause = error.__cause__ or error
-            if isinstance(cause, BodyRefused):  # the client's older versions wrap what they meet
-                raise self._unavailable(str(cause)) from None
-            raise _Failed(one_line(f"{type(cause).__name__}: {cause}")) from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise _Failed(one_line(f"{type(error).__name__}: {error}")) from None
         self._answered = True
+        if response.is_redirect:  # not followed: the key would go there
+            other = one_line(response.headers.get("location", ""), 200)
+            raise self._unavailable(f"it redirects to {other}: give that server's address")
+        if not response.is_success:
+            complaint = read_complaint(response.status_code, text, self._optional(body))
+            raise self._complain(complaint, retry_after(response.headers))
         return self._read(text, body, messages, sampling)
 
     def _read(
@@ -291,29 +289,22 @@ class OpenAIModel:
         if moment > time.monotonic():
             await asyncio.sleep(moment - time.monotonic())
 
-    def _opened(self) -> AsyncOpenAI:
+    def _opened(self) -> AsyncClient:
         if self._client is None:
-            import openai
+            import httpx
 
-            timeout = openai.Timeout(self._retry.attempt, connect=10.0)
-            self._client = openai.AsyncOpenAI(
-                base_url=self.base_url,
-                api_key=self._key or "none",
-                max_retries=0,
-                timeout=timeout,
+            self._client = httpx.AsyncClient(
+                headers={"accept-encoding": "gzip", **self._headers()},
+                timeout=httpx.Timeout(self._retry.attempt, connect=10.0),
+                limits=httpx.Limits(max_connections=None),  # `concurrency` bounds them
                 # A proxy of the environment cannot reach this machine's own servers.
-                http_client=openai.DefaultAsyncHttpxClient(
-                    timeout=timeout,
-                    headers=ACCEPTED,
-                    trust_env=not is_local(self.base_url),
-                    event_hooks={"response": [bound]},
-                ),
+                trust_env=not is_local(self.base_url),
             )
         return self._client
 
-    def _headers(self) -> dict[str, Any]:
-        """What a request carries besides the client's own."""
-        return {}
+    def _headers(self) -> dict[str, str]:
+        """By which the server knows who asks."""
+        return {"authorization": f"Bearer {self._key or 'none'}"}
 
     def _sent(self, body: dict[str, Any]) -> dict[str, Any]:
         """A body of `chat` as the server takes it."""
@@ -343,8 +334,6 @@ class OpenAIModel:
 # A server's word on its body is not taken: not how long it is, not how far it unpacks, not its
 # charset (JSON is UTF-8, and Python knows "charsets" that are no encodings of text).
 
-ACCEPTED = {"accept-encoding": "gzip"}
-"""The header of a request: what `bound` unpacks."""
 LARGEST = 16 << 20
 """Bytes, on the wire and unpacked. A hundred answers of 32,000 tokens fit, and the objects that the
 worst JSON of this size makes fit into 1 GB."""
@@ -354,36 +343,21 @@ class BodyRefused(Exception):
     """The body of an answer is not read any further. The text is one line for people."""
 
 
-async def bound(response: Any) -> None:
-    """The hook for every response of an HTTP client, whatever its status: its body is bounded.
-
-    `response` is one of httpx or of httpx2, whose base classes the newer OpenAI client uses.
-    Reading it raises `BodyRefused`.
-    """
-    packing = response.headers.pop("content-encoding", "").strip().lower()
-    stream = response.stream
-    base = next(kind for kind in type(stream).__mro__ if kind.__name__ == "AsyncByteStream")
-    made = type("BoundStream", (base,), {"__aiter__": _chunks, "aclose": stream.aclose})()
-    made.inner, made.packing = stream, packing
-    response.stream = made
-    response.encoding = "utf-8"
-
-
-async def _chunks(bound_stream: Any) -> AsyncIterator[bytes]:
-    """The unpacked body."""
-    packing = bound_stream.packing
+async def _text(response: Response) -> str:
+    """The unpacked body. Raises `BodyRefused`."""
+    packing = response.headers.get("content-encoding", "").strip().lower()
     if packing not in ("", "identity", "gzip", "x-gzip"):
         raise BodyRefused(f"its answer is packed as {packing[:40]!r}, which it was not asked for")
     unpack = zlib.decompressobj(zlib.MAX_WBITS | 16) if "gzip" in packing else None
-    sent = size = 0
-    async for chunk in bound_stream.inner:
+    sent, whole = 0, bytearray()
+    async for chunk in response.aiter_raw():
         sent += len(chunk)
         if unpack is not None:
             try:
                 chunk = unpack.decompress(chunk, LARGEST + 1)
             except zlib.error:
                 raise BodyRefused("its answer is said to be packed by gzip, and is not") from None
-        size += len(chunk)
-        if max(sent, size) > LARGEST:
+        whole += chunk
+        if max(sent, len(whole)) > LARGEST:
             raise BodyRefused(f"its answer is larger than {LARGEST >> 20} MiB")
-        yield chunk
+    return whole.decode("utf-8", "replace")
