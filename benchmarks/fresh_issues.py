@@ -40,7 +40,7 @@ def main() -> None:
     rows.write_text("".join(json.dumps(row) + "\n" for row in made))
     command = [sys.executable, str(Path(__file__).with_name("snippet.py")), str(options.out)]
     command += ["--dataset", str(rows), "--jobs", str(options.jobs)]
-    subprocess.run([*command, "--seconds", str(options.seconds), "--grade"], check=True)
+    subprocess.run([*command, "--set", f"seconds={options.seconds}", "--grade"], check=True)
     _by_rule(options.out)
 
 

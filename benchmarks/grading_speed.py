@@ -206,7 +206,7 @@ def run_peer(name: str, chosen: argparse.Namespace, items: list[Item]) -> None:
         rows = [{"task_id": i.problem.id, "solution": i.key.reference} for i in items]
         samples.write_text("".join(json.dumps(row) + "\n" for row in rows))
         command = [chosen.peer, "-m", "evalplus.evaluate", "--dataset", PEER_NAMES[name]]
-        command += ["--samples", str(samples)]
+        command += ["--set", f"samples={samples}"]
         done = subprocess.run(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )

@@ -56,8 +56,8 @@ RUNS = 3
 MAX_TOKENS = 120
 METHODS = ("random", "prompted", "utgen")
 FURTHER = {
-    "dpo": ("--epochs", "2"),
-    "grpo": ("--epochs", "1", "--batch", "64", "--max-completion", str(MAX_TOKENS)),
+    "dpo": ("--set", "epochs=2"),
+    "grpo": ("--set", "epochs=1", "--set", "batch=64", "--set", f"max_completion={MAX_TOKENS}"),
 }
 """Options of the trainings that go on from the adapter of `sft`."""
 
@@ -83,14 +83,14 @@ SIZES = {
         Scratch(kinds=("word",), hidden=96, layers=3, steps=1000),
         solved=400,
         test=150,
-        sft=("--learning-rate", "3e-3", "--epochs", "4", "--micro-batch", "16"),
+        sft=("--set", "learning_rate=3e-3", "--set", "epochs=4", "--set", "micro_batch=16"),
         further="5e-4",
     ),
     "gpu": Size(
         Scratch(hidden=256, layers=8, heads=8, batch=256, steps=6000),
         solved=2000,
         test=500,
-        sft=("--learning-rate", "1e-3", "--epochs", "4", "--micro-batch", "16"),
+        sft=("--set", "learning_rate=1e-3", "--set", "epochs=4", "--set", "micro_batch=16"),
         further="2e-4",
     ),
 }
@@ -155,19 +155,19 @@ def _utgen(folder: Path, base: Path, setting: Size) -> Path:
         ],
     )
     data, run = folder / "data", folder / "run"
-    _refute("train", "data", source, "-o", data, "--model", f"hf:{base}", "--validation", "0.1")
+    _refute("train", "data", source, "-o", data, "--model", f"hf:{base}", "--set", "validation=0.1")
     _refute("train", "sft", data, "-o", run, "--model", base, *setting.sft)
-    _refute("train", "select", run, "--validation", data, "--max-tokens", MAX_TOKENS)
+    _refute("train", "select", run, "--validation", data, "--set", f"max_tokens={MAX_TOKENS}")
     return run / "best"
 
 
 def _further(name: str, folder: Path, base: Path, setting: Size, options: Sequence[str]) -> Path:
     """A training on top of the adapter of `sft`; the folder of its own."""
     data, run = folder / "data", folder / name
-    on_top = ("--adapter", folder / "run" / "best", "--micro-batch", "16")
-    rate = ("--learning-rate", setting.further)
+    on_top = ("--set", f"adapter={folder / 'run' / 'best'}", "--set", "micro_batch=16")
+    rate = ("--set", f"learning_rate={setting.further}")
     _refute("train", name, data, "-o", run, "--model", base, *on_top, *rate, *options)
-    _refute("train", "select", run, "--validation", data, "--max-tokens", MAX_TOKENS)
+    _refute("train", "select", run, "--validation", data, "--set", f"max_tokens={MAX_TOKENS}")
     return run / "best"
 
 

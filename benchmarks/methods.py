@@ -105,7 +105,7 @@ def variants(options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
     for dataset in options.datasets.split(","):
         found: list[tuple[str, list[str]]] = []
         if "1" in tables:
-            quick = ["--rounds", "0", "--no-vote", *alone]
+            quick = ["--set", "m=0", "--set", "vote=false", *alone]
             found += [(f"intrinsic-{name}", [*own, *quick]) for name, own in writing.items()]
         if "2" in tables:
             debugging = {**writing, "no-ut": ["--method", "no-ut"]}
@@ -114,17 +114,19 @@ def variants(options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
             if "4" in tables:
                 found += [
                     (name, [*own, *preset]),
-                    (f"{name}-no-vote", [*own, *preset, "--no-vote"]),
-                    (f"{name}-no-backtrack", [*own, *preset, "--no-backtrack"]),
+                    (f"{name}-no-vote", [*own, *preset, "--set", "vote=false"]),
+                    (f"{name}-no-backtrack", [*own, *preset, "--set", "backtrack=false"]),
                 ]
             if "figure4" in tables:
                 for size in options.sizes.split(","):
-                    found.append((f"{name}-n{size}", [*own, *preset, "-n", size]))
+                    found.append((f"{name}-n{size}", [*own, *preset, "--set", f"n={size}"]))
         if "bounds" in tables:
-            right = ["--method", "given", "--failing-tests", "3", *preset]
+            right = ["--method", "given", "--set", "failing_tests=3", *preset]
             found.append(("right-tests", right))
             for name, own in writing.items():
-                found.append((f"{name}-gold-outputs", [*own, "--gold-outputs", *preset]))
+                found.append(
+                    (f"{name}-gold-outputs", [*own, "--set", "gold_outputs=true", *preset])
+                )
         for name, own in found:
             if (dataset, name) not in seen:
                 seen.add((dataset, name))

@@ -277,11 +277,11 @@ def measured(method: str, arguments: argparse.Namespace, model: Noisy,
         agent = [sys.executable, os.path.abspath(__file__), str(arguments.answers.resolve()), "-",
                  "--data", str(arguments.data.resolve()), "--noise", str(arguments.noise),
                  "--seed", arguments.seed, "--act"]  # fmt: skip
-        command += ["--agent", f"{shlex.join(agent)} {{prompt_file}}", "--allow-network"]
+        command += ["--set", f"agent={shlex.join(agent)} {{prompt_file}}", "--set", "network=true"]
     else:
-        command += ["--model", f"batch:{batch}", "--no-cache", "--calls", "20"]
-        text = ["--tools", "text"]
-        command += text if method == "swe-agent+" else ["--context-tokens", "7000"]
+        command += ["--model", f"batch:{batch}", "--no-cache", "--set", "calls=20"]
+        text = ["--set", "tools=text"]
+        command += text if method == "swe-agent+" else ["--set", "context_tokens=7000"]
     characters = 0
     for _ in range(ROUNDS):
         done = subprocess.run(command, capture_output=True, text=True, check=False)

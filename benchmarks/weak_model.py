@@ -74,8 +74,8 @@ def bench(
     command = ["refute", "bench", dataset, "--run", str(run), "--base-url", asked.base_url]
     if not (run / "journal.jsonl").exists():
         command += ["--ids", ",".join(ids), "--method", name, "--model", asked.model]
-        command += ["--max-tokens", "400"]
-        command += ["--solutions", solutions] if solutions else []
+        command += ["--set", "max_tokens=400"]
+        command += ["--set", f"solutions={solutions}"] if solutions else []
     command += ["--no-cache", "--record", f"{run}.answers.jsonl", "--timeout", "1500"]
     subprocess.run([*command, "--concurrency", "2", "--jobs", "2"], stdout=sys.stderr, check=True)
 

@@ -110,7 +110,7 @@ def test_candidates_are_ranked(file: Path, capsys: pytest.CaptureFixture[str]) -
     assert result.best == "right.py"
     _, document = printed(capsys, "judge", "m.py::half", "m.py", "right.py")
     assert document == result.to_dict()
-    with pytest.raises(refute.InputError, match="--k is for tests of a model"):
+    with pytest.raises(refute.InputError, match="k is for tests of a model"):
         refute.judge("m.py::half", ["m.py"], options={"k": 3})
 
 
@@ -155,13 +155,18 @@ def test_remarks_go_to_the_logger(file: Path, caplog: pytest.LogCaptureFixture) 
 def test_options_of_any_method_on_the_command_line(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.run(["hunt", "m.py::half", "--max-candidates", "50"]) == 1
+    assert cli.run(["hunt", "m.py::half", "--set", "max_candidates=50"]) == 1
     capsys.readouterr()
     for bad, message in (
-        (["--max-candidates", "0"], "max_candidates = 0: must be at least 1"),
-        (["--max-candidates", "x"], "'x' is not a valid integer"),
-        (["--temperature", "0.5"], "--temperature is for methods that ask a model"),
-        (["--calls", "5"], "No such option '--calls'"),
+        (["--set", "max_candidates=0"], "max_candidates = 0: must be at least 1"),
+        (["--set", "max_candidates=x"], "max_candidates = 'x': must be an integer"),
+        (["--set", "temperature=0.5"], "temperature is for methods that ask a model"),
+        (["--set", "calls=5"], "calls is no option of search"),
+        (["--set", "max_candidate=5"], "did you mean max_candidates?"),
+        (["--set", "max_candidates"], "--set max_candidates: write NAME=VALUE"),
+        (["--k", "3"], "--k is an option of the method hybrid: write --set k=3"),
+        (["--no-vote"], "--no-vote is an option of the method hybrid: write --set vote=false"),
+        (["--nonsense", "5"], "No such option '--nonsense'"),
         (["--method", "nope"], "--method nope: no such method"),
         (["--method", "snippet"], "is for issues"),
     ):
@@ -248,7 +253,7 @@ def test_a_bench_is_the_same_document_as_on_the_command_line(
 
 def test_a_bench_refuses_what_it_does_not_know(rows: Path) -> None:
     for settings, message in (
-        ({"nope": 1}, "--nope is no option of none"),
+        ({"nope": 1}, "nope is no option of none"),
         ({"runs": 2}, "asks? a model"),
         ({"grade": True}, "--grade is for issues"),
         ({"executor": "nope"}, "no such executor; there are processes"),
@@ -355,7 +360,7 @@ def test_a_plan_of_training_data_is_the_same_document(
 ) -> None:
     monkeypatch.delenv("REFUTE_DATA", raising=False)
     found = training_data(file.parent, "out", faults=3, dry_run=True)
-    arguments = ("train", "data", str(file.parent), "-o", "out", "--faults", "3", "--dry-run")
+    arguments = ("train", "data", str(file.parent), "-o", "out", "--set", "faults=3", "--dry-run")
     document = json.loads(json.dumps(found.to_dict()))
     assert printed(capsys, *arguments) == (0, document)
     assert document["settings"]["faults"] == 3

@@ -65,7 +65,7 @@ def test_given_tests_and_description_decide(run: Run, tmp_path: Path) -> None:
 def test_with_a_model(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with ScriptedServer() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        options = ("--model", "openai:m", "--json", "-n", 2)
+        options = ("--model", "openai:m", "--json", "--set", "n=2")
         status, out, err = run("task.py", "a.py", "b.py", *options)
         assert status == 0, err
         found = json.loads(out)
@@ -84,12 +84,11 @@ def test_with_a_model(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         (("missing.py", "a.py"), "missing.py"),
         (("task.py::g", "a.py"), "has no function g"),
         (("task.py", "a.py", "--reward", "hf:/nowhere", "--model", "openai:m"), "two judges"),
-        (("task.py", "a.py", "-n", 2), "add --model"),
+        (("task.py", "a.py", "--set", "n=2"), "add --model"),
         (("task.py", "."), "is a folder"),
         (("task.py",), "CANDIDATE"),
-        (("task.py", "a.py", "-C", "."), "-C is about patches: add --issue"),
-        (("a.diff", "b.diff", "--issue", "i.md", "-n", 2), "-n is about programs"),
-        (("missing.diff", "b.diff", "--issue", "task.py"), "missing.diff"),
+        (("a.diff", "b.diff", "--issue", "i.md"), "No such option"),
+        (("task.py", "a.py", "--k", 2), "--k is an option of the command: write --set k=2"),
     ],
 )
 def test_misuse_is_one_line_and_status_2(run: Run, arguments: Any, message: str) -> None:

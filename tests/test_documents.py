@@ -19,6 +19,9 @@ import yaml
 import refute
 from docs.outputs import filled
 from refute.cli import cli
+from refute.cli.declared import MethodCommand
+from refute.parameters import settable
+from refute.registry import METHODS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(
@@ -58,6 +61,14 @@ def options(command: click.Command) -> set[str]:
     return {"-h", "--help"}.union(*((*each.opts, *each.secondary_opts) for each in parameters))
 
 
+def set_by_name(command: click.Command) -> set[str]:
+    """What its `--set` takes."""
+    if not isinstance(command, MethodCommand):
+        return set()
+    methods = (one.options for one in METHODS.all() if one.level in command.levels)
+    return {f"{name}=" for name in settable((*command.more, *methods))}
+
+
 SCRIPTS = {path.name: path.read_text() for path in (ROOT / "benchmarks").glob("*.py")}
 """The benchmarks; an option of theirs stands in quotes in the source."""
 ALL_OPTIONS = {"--version", *FOREIGN}.union(
@@ -91,6 +102,7 @@ def of_command(line: str) -> str | None:
     if isinstance(inner, click.Group) and re.fullmatch(r"[a-z][a-z-]+", verb):
         return f"`refute {name} {verb}`".replace("  ", " ") + " is no command"
     unknown = set(OPTION.findall(" ".join(words))) - options(inner)
+    unknown |= set(re.findall(r"--set (\w+=)", line)) - set_by_name(inner)
     return f"`refute {name}` has no {', '.join(sorted(unknown))}" if unknown else None
 
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
-import click
 import pytest
 
 from refute import cli
-from refute.cli.debug import command as debug_command
 from refute.errors import InputError
 from refute.methods import options_from
-from refute.parameters import checked, parameter, parameters_of, schema_of
+from refute.parameters import (
+    checked,
+    parameter,
+    parameters_of,
+    read_text,
+    schema_of,
+    settable,
+)
 from refute.registry import METHODS
-from refute_lab.cli.bench import command as bench_command
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "methods.md"
 
@@ -30,6 +33,7 @@ class Options:
     check: bool = parameter(True, "Check.")
     most: int | None = parameter(None, "At most.", at_least=1)
     plain: str = "x"
+    some: tuple[Literal["a", "b"], ...] = parameter((), "Some.")
 
 
 def test_what_a_field_says() -> None:
@@ -106,45 +110,46 @@ def test_the_document_is_what_the_program_says(capsys: pytest.CaptureFixture[str
 
 def test_one_method(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["methods", "libro"]) == 0
-    assert "--samples" in capsys.readouterr().out
+    assert "samples" in capsys.readouterr().out
     assert cli.run(["methods", "libro", "--json"]) == 0
     schema = json.loads(capsys.readouterr().out)["options"]
     assert schema == schema_of(METHODS.get("libro").options)
     assert cli.run(["methods", "nope"]) == 2
 
 
-def test_a_command_has_the_options_of_the_method_it_is_told_to_use() -> None:
-    def flags(*args: str) -> set[str]:
-        context = click.Context(debug_command, info_name="debug")
-        debug_command.parse_args(context, [*args, "m.py"])
-        return {flag for one in debug_command.get_params(context) for flag in one.opts}
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("n", "9", 9),
+        ("share", "0.25", 0.25),
+        ("how", "quick", "quick"),
+        ("check", "no", False),
+        ("check", "true", True),
+        ("most", "none", None),
+        ("plain", "3", "3"),
+        ("some", "a, b", ("a", "b")),
+    ],
+)
+def test_a_text_is_read_as_its_parameter_says(name: str, text: str, value: object) -> None:
+    assert read_text(settable([Options])[name], text) == value
 
-    assert "--max-candidates" in flags()
-    assert "--temperature" not in flags()
-    assert "--temperature" in flags("--model", "openai:m")
-    assert "--max-candidates" not in flags("--method=utgen", "--model=openai:m")
-    every = debug_command.get_params(click.Context(debug_command))
-    assert {"--max-candidates", "--temperature"} <= {flag for one in every for flag in one.opts}
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("n", "x"), ("n", "10"), ("check", "maybe"), ("how", "fast"), ("some", "c")]
+)
+def test_a_text_that_does_not_fit_is_refused(name: str, text: str) -> None:
+    with pytest.raises(InputError, match=f"^{name} = .*: must be "):
+        read_text(settable([Options])[name], text)
 
 
-def test_the_help_says_what_a_flag_means_to_each_method() -> None:
-    """A flag that methods share has a line for each meaning and each default."""
-    context = click.Context(bench_command, terminal_width=200, max_content_width=200)
-    told = re.findall(
-        r"--(tries|samples|solutions) N +(.+) \[(.+)\]\n", bench_command.get_help(context)
-    )
-    tests = "judge:random, judge:prompted, judge:utgen"
-    asked = "Answers for each test that is wanted, at most (3)."
-    assert told == [
-        ("tries", asked, f"council, hybrid, {tests}, random, prompted, utgen"),
-        ("tries", "Answers to one question, until one can be read (3).", "autocoderover"),
-        ("solutions", "Programs that are written from the description, at most (10).", "council"),
-        ("solutions", "Programs that are written (1).", "regenerate"),
-        ("solutions", "Programs that are written (10).", "codet"),
-        (
-            "samples",
-            "Programs that are sampled and judged (10).",
-            f"{tests}, judge:behaviour, judge:reward",
-        ),
-        ("samples", "Drafts (5).", "libro"),
-    ]
+@pytest.mark.parametrize("verb", ["hunt", "debug", "diff", "reproduce", "fix", "vet", "gate"])
+def test_the_models_options_have_a_page_of_their_own(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run([verb, "--help"]) == 0
+    everyday = capsys.readouterr().out
+    assert cli.run([verb, "--help-model"]) == 0
+    page = capsys.readouterr().out
+    assert "--base-url" in page
+    assert "--base-url" not in everyday
+    assert "--model SPEC" in everyday

@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, get_type_hints
 
 from refute.errors import InputError, ModelUnavailable, SandboxUnavailable, WorkspaceUnavailable
-from refute.parameters import checked
+from refute.parameters import checked, parameter
 from refute.problems import FunctionProblem, IssueProblem
 
 if TYPE_CHECKING:
@@ -54,11 +54,10 @@ Spawn = Callable[[], "Workspace"]
 class Bounds:
     """What one issue may cost. Calls are samples asked of the model."""
 
-    calls: int = 60
-    seconds: float = 1800.0
+    calls: int = parameter(60, "Samples of the model for one issue, at most.", at_least=1)
+    seconds: float = parameter(1800.0, "For one issue, at most.", above=0)
     """Wall clock, with the runs of tests, without the waiting for a batch's answers."""
-    test_seconds: float = 300.0
-    """For one run of tests."""
+    test_seconds: float = parameter(300.0, "For one run of tests.", above=0)
 
 
 @dataclass(frozen=True, slots=True)

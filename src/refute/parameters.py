@@ -1,37 +1,47 @@
-"""Parameters of methods: the fields of a frozen dataclass, which say themselves what they are.
+"""Parameters: the fields of a frozen dataclass, which say themselves what they are.
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class MineOptions:
         n: int = parameter(3, "Unit tests to look for.", at_least=1)
 
-Of these fields the command line makes its options and their help, a journal its header, `refute
-methods` its list and a JSON schema, and every value is checked by them. A field with a plain
-default is a parameter without a help text.
+Of the fields of a method `--set NAME=VALUE` reads its values, a journal its header, `refute
+methods` its list and a JSON schema; of those of a verb the command line makes flags, help and
+settings. Every value is checked by them. A field with a plain default is a parameter without a
+help text.
 """
 
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from refute.errors import InputError
 
 _KEY = "refute"
-_NAMES = {bool: "boolean", int: "integer", float: "number", str: "string"}
-_WORDS = {bool: "true or false", int: "an integer", float: "a number", str: "a text"}
+_NAMES = {bool: "boolean", int: "integer", float: "number", str: "string", Path: "string"}
+_WORDS = {
+    bool: "true or false", int: "an integer", float: "a number", str: "a text", Path: "a path"
+}  # fmt: skip
+_TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Said:
     """What `parameter` was told."""
 
     help: str = ""
     flag: str = ""
+    metavar: str = ""
     at_least: float | None = None
     above: float | None = None
     at_most: float | None = None
+    of_model: bool = False
+    in_files: bool = False
+    writes: bool = False
 
 
 def parameter(
@@ -39,37 +49,51 @@ def parameter(
     help: str,
     *,
     flag: str = "",
+    metavar: str = "",
     at_least: float | None = None,
     above: float | None = None,
     at_most: float | None = None,
+    of_model: bool = False,
+    in_files: bool = False,
+    writes: bool = False,
 ) -> Any:
-    """A field of a method's options: its default, a line of help, its bounds.
+    """A field of options: its default, a line of help, its bounds.
 
     `flag`: its name on the command line, where that is not `--name` (`--name/--no-name` for a
-    boolean one).
+    boolean one). `metavar`: what stands for the value in the help. `of_model`: shown by
+    `--help-model`. `in_files`: `[tool.refute]` of a repository, which may be a stranger's, may set
+    it. `writes`: a path that is written.
     """
-    said = _Said(help, flag, at_least, above, at_most)
+    said = _Said(
+        help=help, flag=flag, metavar=metavar, at_least=at_least, above=above, at_most=at_most,
+        of_model=of_model, in_files=in_files, writes=writes,
+    )  # fmt: skip
     return field(default=default, metadata={_KEY: said})
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One parameter of a method."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter(_Said):
+    """One parameter: what its field says."""
 
     name: str
     kind: type[Any]
-    """`bool`, `int`, `float` or `str`; `object` where it is none of these."""
+    """`bool`, `int`, `float`, `str` or `Path`; `object` where it is none of these."""
     default: Any
-    help: str
-    flags: tuple[str, ...]
-    """On the command line; the second one of a boolean says no."""
     choices: tuple[str, ...] = ()
     """The values, where they are few."""
     optional: bool = False
     """Whether None is a value."""
-    at_least: float | None = None
-    above: float | None = None
-    at_most: float | None = None
+    many: bool = False
+    """Whether it is a tuple of such values."""
+    required: bool = False
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """On the command line; the second one of a boolean says no."""
+        if self.flag:
+            return (self.flag,)
+        dashed = self.name.replace("_", "-")
+        return (f"--{dashed}", f"--no-{dashed}") if self.kind is bool else (f"--{dashed}",)
 
     @property
     def bounds(self) -> str:
@@ -83,59 +107,84 @@ class Parameter:
 
 
 def parameters_of(options: type[Any]) -> tuple[Parameter, ...]:
-    """The parameters of a method, from its options' class."""
+    """The parameters that the fields of a class of options are."""
     hints = get_type_hints(options)
     found = []
     for one in fields(options):
-        kind, choices, optional = _kind(hints[one.name])
         said = one.metadata.get(_KEY, _Said())
         default = one.default if one.default is not MISSING else None
-        found.append(
-            Parameter(
-                one.name,
-                kind,
-                default,
-                said.help,
-                _flags(one.name, kind, said.flag),
-                choices,
-                optional,
-                said.at_least,
-                said.above,
-                said.at_most,
-            )
-        )
+        told = {name: getattr(said, name) for name in _Said.__dataclass_fields__}
+        told["required"] = one.default is one.default_factory is MISSING
+        found.append(Parameter(name=one.name, default=default, **_kind(hints[one.name]), **told))
     return tuple(found)
 
 
-def _kind(hint: Any) -> tuple[type[Any], tuple[str, ...], bool]:
-    """Type, choices, and whether it may be None."""
+def _kind(hint: Any) -> dict[str, Any]:
+    """Type, choices, whether it may be None, and whether it is a tuple."""
     parts = [hint]
     if get_origin(hint) in (Union, types.UnionType):
         parts = [one for one in get_args(hint) if one is not types.NoneType]
     optional = types.NoneType in get_args(hint)
+    if len(parts) == 1 and get_origin(parts[0]) is tuple and not optional:
+        return {**_kind(get_args(parts[0])[0]), "many": True}
     if len(parts) == 1 and get_origin(parts[0]) is Literal:
-        return str, tuple(map(str, get_args(parts[0]))), optional
+        return {"kind": str, "choices": tuple(map(str, get_args(parts[0]))), "optional": optional}
     known = len(parts) == 1 and parts[0] in _NAMES
-    return (cast("type[Any]", parts[0]) if known else object), (), optional
+    return {"kind": cast("type[Any]", parts[0]) if known else object, "optional": optional}
 
 
-def _flags(name: str, kind: type[Any], flag: str) -> tuple[str, ...]:
-    if flag:
-        return (flag,)
-    dashed = name.replace("_", "-")
-    return (f"--{dashed}", f"--no-{dashed}") if kind is bool else (f"--{dashed}",)
+def settable(classes: Iterable[type[Any]]) -> dict[str, Parameter]:
+    """The parameters with a default, by name; of a name that several have, the first."""
+    every = (one for kind in reversed(tuple(classes)) for one in parameters_of(kind))
+    return {one.name: one for one in every if not one.required}
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean temperature?`, or nothing where no name is near."""
+    near = get_close_matches(name.replace("-", "_"), known, 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def pairs_of(texts: Sequence[str]) -> dict[str, str]:
+    """Name -> text, of NAME=VALUE. Raises `InputError`."""
+    for text in texts:
+        if not text.partition("=")[1]:
+            raise InputError(f"--set {text}: write NAME=VALUE")
+    return {text.partition("=")[0]: text.partition("=")[2] for text in texts}
+
+
+def read_text(one: Parameter, text: str) -> Any:
+    """The value that a text stands for. Raises `InputError` for one that does not fit."""
+    value: Any = text
+    if one.many:
+        value = tuple(part.strip() for part in text.split(",") if part.strip())
+    elif one.optional and text == "none":
+        value = None
+    elif one.kind is bool:
+        value = _TRUTH.get(text.lower(), text)
+    elif one.kind in (int, float, Path):
+        try:
+            value = one.kind(text)
+        except ValueError:
+            pass
+    return check_value(one, value)
 
 
 def checked(options: type[Any], values: Mapping[str, Any]) -> None:
     """Raise `InputError` for a value that is not of its parameter's type or within its bounds."""
     by_name = {one.name: one for one in parameters_of(options)}
     for name, value in values.items():
-        _check(by_name[name], value)
+        check_value(by_name[name], value)
+
+
+def check_value(one: Parameter, value: Any) -> Any:
+    """The value. Raises `InputError` where it is not of the parameter's type or in its bounds."""
+    for part in value if one.many else () if value is None and one.optional else (value,):
+        _check(one, part)
+    return value
 
 
 def _check(one: Parameter, value: Any) -> None:
-    if value is None and one.optional:
-        return
     fits = isinstance(value, one.kind) and (one.kind is bool or not isinstance(value, bool))
     if one.kind is float:
         fits = isinstance(value, int | float) and not isinstance(value, bool)

@@ -58,7 +58,7 @@ def preset_of(name: str | None, level: Level) -> Preset:
 def departures(
     preset: Preset, spec: MethodSpec[Any, Any], given: Collection[str], settings: Mapping[str, Any]
 ) -> str:
-    """What a preset sets that is not the default, in one line: "--no-guard, --shown last...".
+    """What a preset sets that is not the default, in one line: "guard=false (default true), ...".
 
     `given`: what the user gave, which the preset leaves alone. `settings`: the defaults of a
     bench's settings.
@@ -66,18 +66,12 @@ def departures(
     mine, parts = preset.for_method(spec), []
     for one in parameters_of(spec.options):
         if one.name in mine and one.name not in given and mine[one.name] != one.default:
-            value = mine[one.name]
-            flag = one.flags[0]
-            if one.kind is bool:
-                parts.append(flag if value else one.flags[-1])
-            else:
-                parts.append(f"{flag} {value} (default {_shown(one.default)})")
+            parts.append(f"{one.name}={_shown(mine[one.name])} (default {_shown(one.default)})")
     for name, value in preset.settings.items():
         if name in settings and name not in given and value != settings[name]:
-            flag = "--" + name.replace("_", "-")
-            parts.append(f"{flag} {value} (default {_shown(settings[name])})")
+            parts.append(f"{name}={_shown(value)} (default {_shown(settings[name])})")
     return ", ".join(parts)
 
 
 def _shown(value: Any) -> str:
-    return "none" if value is None else str(value)
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)

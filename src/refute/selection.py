@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from refute.errors import InputError
 from refute.methods import Level, MethodSpec, options_from
 from refute.models.asking import Asked
-from refute.parameters import parameters_of
+from refute.parameters import nearest, parameters_of, read_text, settable
 from refute.presets import preset_of
 from refute.registry import METHODS, method_of
 
@@ -65,15 +65,55 @@ def options_of(spec: MethodSpec[Any, Any], asked: Asked, **more: Any) -> Any:
     return options_from(spec, {name: value for name, value in given.items() if name in known})
 
 
-def not_its_option(option: str, spec: MethodSpec[Any, Any]) -> InputError:
-    """Why `spec` has no option of that name or flag, and which methods have it."""
-    having, flag = [], option if option.startswith("-") else "--" + option.replace("_", "-")
-    for other in METHODS.all():
-        for one in parameters_of(other.options) if other.level == spec.level else ():
-            if option == one.name or option in one.flags:
-                having.append(other)
-                flag = one.flags[0]
+def read_options(
+    texts: Mapping[str, str],
+    specs: Sequence[MethodSpec[Any, Any]],
+    more: Sequence[type[Any]] = (),
+) -> dict[str, Any]:
+    """The values of `--set NAME=VALUE`: fields of `more`, or options of one of the methods.
+
+    Raises `InputError` for a name that is neither, and for a value that does not fit.
+    """
+    known = settable((*more, *(one.options for one in specs)))
+    for name in texts:
+        if name not in known and specs:
+            raise not_its_option(name, specs[0], known)
+        if name not in known:
+            raise InputError(f"--set {name}: nothing has that name{nearest(name, known)}")
+    return {name: read_text(known[name], text) for name, text in texts.items()}
+
+
+def not_its_option(
+    option: str, spec: MethodSpec[Any, Any], known: Collection[str] = ()
+) -> InputError:
+    """Why `spec` has no option of that name, and which methods have it, or which name is near."""
+    same_level = [one for one in METHODS.all() if one.level == spec.level]
+    having = [one for one in same_level if option in settable((one.options,))]
     if having and not spec.asks_model and all(one.asks_model for one in having):
-        return InputError(f"{flag} is for methods that ask a model: name one with --model")
+        return InputError(f"{option} is for methods that ask a model: name one with --model")
     others = f", but of {', '.join(one.name for one in having)}" if having else ""
-    return InputError(f"{flag} is no option of {spec.name}{others}")
+    hint = others or nearest(option, known or settable((spec.options,)))
+    return InputError(f"{option} is no option of {spec.name}{hint}")
+
+
+def explained_flag(
+    flag: str, value: str, own: Sequence[type[Any]], specs: Sequence[MethodSpec[Any, Any]]
+) -> InputError | None:
+    """What to write in place of a flag for what is set by name; None where nothing has that name.
+
+    `own`: what the command sets besides. `specs`: the methods that it may run, whose levels'
+    others are looked through as well.
+    """
+    levels: set[Level] = {one.level for one in specs}
+    others = [method_of(default_method(level, "a model"), level) for level in sorted(levels)]
+    others += [one for one in METHODS.all() if one.level in levels]
+    whose = [("the command", one) for one in own]
+    whose += [(f"the method {one.name}", one.options) for one in (*specs, *others)]
+    for who, options in whose:
+        for one in parameters_of(options):
+            plain = f"--{one.name.replace('_', '-')}"
+            if flag in (plain, *one.flags):
+                yes = str(flag in (plain, one.flags[0])).lower()
+                said = yes if one.kind is bool else value or "VALUE"
+                return InputError(f"{flag} is an option of {who}: write --set {one.name}={said}")
+    return None

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import refute
+from refute.cli.declared import SET_BY_SETTINGS
 from refute.cli.settings import CONFIGURED, declared_options, defaults_for
 from refute.config.declared import OF_FILES
 from refute.config.resolving import variables
@@ -106,9 +107,18 @@ def test_paths_are_of_the_file(settings: Callable[[str], Path]) -> None:
         ("base-url = 'http://evil'", "or as REFUTE_BASE_URL"),
         ("python = 'evil'", "not for a file of a repository"),
         ("debug = {write = true}", "not for a file of a repository"),
-        ("reproduce = {agent = 'sh evil'}", "not for a file of a repository"),
-        ("reproduce = {allow-network = true}", "not for a file of a repository"),
-        ("hunt = {vote = false}", "not for a file of a repository"),
+        ("set = {vote = false}", "tool.refute.set.vote: not for a file of a repository"),
+        ("hunt = {set = {agent = 'sh evil'}}", "not for a file of a repository"),
+        ("set = {network = true}", "not for a file of a repository"),
+        ("set = {k = '3'}", "tool.refute.set.k: k = '3': must be an integer"),
+        (
+            "hunt = {set = {tempreture = 1}}",
+            "hunt.set.tempreture: no such option; did you mean tem",
+        ),
+        ("set = 3", "tool.refute.set: must be a table of options"),
+        ("model = {timeout = 0}", "tool.refute.model.timeout: 0"),
+        ("model = {budget = 1}", "tool.refute.model.budget: no such setting"),
+        ("model = {base-url = 'http://evil'}", "not for a file of a repository"),
         ("hunt = {save = ['text=/tmp/x']}", "not for a file of a repository"),
     ],
 )
@@ -136,17 +146,47 @@ def test_a_file_sets_no_path_that_is_written_and_no_program() -> None:
     """Whatever a key of files is, it is no flag of a verb that writes, starts or asks something."""
     never = {"o", "save", "write", "force", "proposed", "record", "write-baseline", "pin"}
     never |= {"allow-writes"}
-    never |= {"python", "agent", "allow-network", "model", "tester", "base-url", "prompts", "since"}
+    never |= {"python", "model", "tester", "base-url", "prompts", "since"}
     known: set[str] = set()
     for verb in CONFIGURED:
-        every = declared_options(verb, every=True)
+        every = declared_options(verb)
         known |= set(every)
         settable = {key for key, one in every.items() if one.in_files}
         assert not settable & never
-        assert all(one.of_method or key in OF_FILES for key, one in every.items() if one.in_files)
-        assert all(one.kind != "boolean" for one in every.values() if one.of_method)
+        assert all(key in OF_FILES for key, one in every.items() if one.in_files)
     assert known >= OF_FILES
     assert never - known == set()
+
+
+def test_what_is_set_by_name(
+    settings: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The environment before the verb's table before the general one, each by its name."""
+    settings("[tool.refute.set]\nk = 4\nm = 1\nn = 2\n[tool.refute.hunt.set]\nm = 2")
+    assert defaults_for("hunt", [])[SET_BY_SETTINGS] == {"k": 4, "m": 2, "n": 2}
+    monkeypatch.setenv("REFUTE_SET", "k=5 agent='a command'")
+    monkeypatch.setenv("REFUTE_HUNT_SET", "k=6 vote=no")
+    held = {"k": 6, "m": 2, "n": 2, "vote": False, "agent": "a command"}
+    assert defaults_for("hunt", [])[SET_BY_SETTINGS] == held
+
+
+def test_what_is_set_by_name_reaches_the_method(
+    settings: Callable[[str], Path], refute: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the method lacks is passed over, and the command line comes first."""
+    settings("[tool.refute.set]\nk = 4\nmax_candidates = 9")
+    seen: list[Any] = []
+    monkeypatch.setattr("refute.api.functions.hunt", lambda *a, asked, **how: seen.append(asked))
+    refute("hunt", "m.py")
+    refute("hunt", "m.py", "--set", "max_candidates=8")
+    refute("hunt", "m.py", "--model", "openai:m")
+    expected = [{"max_candidates": 9}, {"max_candidates": 8}, {"k": 4}]
+    assert [one.options for one in seen] == expected
+
+
+def test_the_models_options_have_a_table(settings: Callable[[str], Path]) -> None:
+    settings("[tool.refute]\ntimeout = 5\ncache = false\n[tool.refute.model]\ntimeout = 6")
+    assert defaults_for("hunt", []) == {"timeout": 6, "cache": False}
 
 
 def test_servers_read_them_too(settings: Callable[[str], Path]) -> None:
@@ -164,7 +204,7 @@ def test_the_document_lists_every_key_of_files() -> None:
 def test_config_says_what_holds_and_from_where(
     settings: Callable[[str], Path], refute: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root = settings("[tool.refute]\nbudget = 2\n[tool.refute.hunt]\nk = 4")
+    root = settings("[tool.refute]\nbudget = 2\n[tool.refute.hunt.set]\nk = 4")
     monkeypatch.setenv("REFUTE_HUNT_BASE_URL", "https://me:secret@host/v1")
     monkeypatch.setenv("COLUMNS", "200")
     status, out, _ = refute("config")
@@ -172,7 +212,11 @@ def test_config_says_what_holds_and_from_where(
     assert f"{root / 'pyproject.toml'}: tool.refute.budget" in out
     assert "secret" not in out
     held = json.loads(refute("config", "hunt", "--json")[1])["settings"]["hunt"]
-    assert held["k"]["value"] == 4
+    assert held["set.k"] == {
+        "value": 4,
+        "from": f"{root / 'pyproject.toml'}: tool.refute.hunt.set.k",
+        "in_files": True,
+    }
     assert held["base-url"]["value"] == "https://***@host/v1"
     assert held["base-url"]["from"] == "REFUTE_HUNT_BASE_URL"
     assert held["seed"] == {"value": 0, "from": "default", "in_files": True}

@@ -269,7 +269,8 @@ def test_an_issue_that_names_the_function_explains(
     )
     given = ("diff", "HEAD~1..HEAD", "-C", str(root))
     assert refute(*given)[0] == 1
-    assert refute(*given, "--about", "`f_of` gives a tuple")[0] == 0
+    (root / "ISSUE.md").write_text("`f_of` gives a tuple")
+    assert refute(*given, "--issue", root / "ISSUE.md")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -291,7 +292,9 @@ def test_a_model_says_whether_a_difference_is_meant(
     with Loopback() as server:
         server.behaviour = lambda body, before: chat([answer])
         given = ("--base-url", server.url, "--model", "openai:m", "--json")
-        code, out, _ = refute("diff", "HEAD~1..HEAD", "-C", str(root), "--about", "tuples", *given)
+        (root / "ISSUE.md").write_text("tuples")
+        given = ("-C", root, "--issue", root / "ISSUE.md", *given)
+        code, out, _ = refute("diff", "HEAD~1..HEAD", *given)
         [prompt] = [body["messages"][-1]["content"] for body in server.requests]
     [function] = json.loads(out)["functions"]
     assert (code, function["intent"]) == (status, intent)

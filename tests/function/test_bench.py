@@ -116,7 +116,7 @@ def test_a_run_goes_on_with_its_own_settings(
         status, out, err = bench(capsys, data, "--run", run, *change)
         assert (status, out) == (2, "")
         assert f"was started with {name} = " in err
-    status, _, err = bench(capsys, data, "--run", run, "--evaluation", "paper")
+    status, _, err = bench(capsys, data, "--run", run, "--set", "evaluation=paper")
     assert (status, "evaluation = null, not " in err) == (2, True)  # and not its consequences
     text = data.read_text().replace("range(n))", "range(n), 0)")
     other = data.with_name("other.jsonl")

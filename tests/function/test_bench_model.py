@@ -131,11 +131,11 @@ def test_a_run_and_what_is_journalled(server: ScriptedServer, bench: Bench) -> N
 
 
 def test_the_papers_preset_and_gold_outputs(server: ScriptedServer, bench: Bench) -> None:
-    given = ("--preset", "paper", "--gold-outputs", "--limit", 2, "--json")
-    status, out, err = bench(*asking(*given, "-n", 2))
+    given = ("--preset", "paper", "--set", "gold_outputs=true", "--limit", 2, "--json")
+    status, out, err = bench(*asking(*given, "--set", "n=2"))
     assert status == 0, err
-    assert "preset paper: --rounds" not in err
-    assert "--no-guard" in err
+    assert "preset paper: m=" not in err
+    assert "guard=false" in err
     document = json.loads(out)
     assert document["metrics"]["output_accuracy"]["value"] == 1
     run = Path(document["run"])
@@ -178,7 +178,16 @@ def test_repeating_a_run_costs_nothing(server: ScriptedServer, bench: Bench) -> 
 def test_a_judge_asks_anew_for_each_program_and_the_journal_says_which_tests_chose(
     server: ScriptedServer, bench: Bench
 ) -> None:
-    judge = ["--method", "judge:random", "--model", "openai:m", "--samples", "4", "--limit", "2"]
+    judge = [
+        "--method",
+        "judge:random",
+        "--model",
+        "openai:m",
+        "--set",
+        "samples=4",
+        "--limit",
+        "2",
+    ]
     status, out, err = bench(*judge, "--json")
     assert status == 0, err
     document = json.loads(out)
@@ -238,7 +247,7 @@ def test_ctrl_c(server: ScriptedServer, bench: Bench, data: Path, tmp_path: Path
 
 
 def test_runs_are_averaged(server: ScriptedServer, bench: Bench) -> None:
-    status, out, _ = bench(*asking("--runs", 3, "--limit", 4, "--json", "--no-vote"))
+    status, out, _ = bench(*asking("--runs", 3, "--limit", 4, "--json", "--set", "vote=false"))
     document = json.loads(out)
     assert (status, document["n"], len(document["runs"])) == (0, 12, 3)
     values = [run["code_accuracy"]["value"] for run in document["runs"]]
@@ -349,11 +358,11 @@ def test_a_damaged_answer_of_a_batch_is_the_users_to_mend(bench: Bench, tmp_path
         ),
         (["--method", "none", "--runs", "2"], "--runs is for methods that ask a model"),
         (["--model", "nonsense"], "--model nonsense: must be"),
-        (["--model", "openai:m", "-n", "1001"], "n = 1001: must be from 1 to 1000"),
+        (["--model", "openai:m", "--set", "n=1001"], "n = 1001: must be from 1 to 1000"),
         (["--model", "openai:m", "--preset", "paper"], "name one with --method"),
         (["--preset", "papers"], "--preset papers: no such preset; there are paper, released"),
         (["--model", "openai:m", "--prompts", "."], "no templates there"),
-        (["--model", "openai:m", "--method", "no-ut", "--no-vote"], "no option of no-ut"),
+        (["--model", "openai:m", "--method", "no-ut", "--set", "vote=false"], "no option of no-ut"),
     ],
 )
 def test_bad_options(bench: Bench, options: list[str], message: str) -> None:

@@ -30,7 +30,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("rows.jsonl").write_text(json.dumps(ROW) + "\n")
     programs = (RIGHT, SQUARE, f"# squared\n{SQUARE}", RAISES, SQUARE, "def (")
-    ask = ["bench", "rows.jsonl", "--method", "judge:behaviour", "--samples", "6"]
+    ask = ["bench", "rows.jsonl", "--method", "judge:behaviour", "--set", "samples=6"]
     ask += ["--model", "batch:asked", "--run", "written"]
     assert cli.run(ask) == 3
     request = json.loads(Path("asked/requests.jsonl").read_text())

@@ -25,7 +25,7 @@ def test_the_command_of_all_tables_plans_what_it_says() -> None:
     assert done.returncode == 0, done.stderr
     planned = [line for line in done.stdout.splitlines() if line.startswith("$ refute bench")]
     assert all("--base-url" in line for line in planned), "what stands behind -- is bench's"
-    for part in ("--no-vote", "--no-backtrack", "-n 15", "--gold-outputs", "--failing-tests 3"):
+    for part in ("vote=false", "backtrack=false", "n=15", "gold_outputs=true", "failing_tests=3"):
         assert any(part in line for line in planned), part
     assert all("--runs 1" in line for line in planned), "the denominators are the paper's"
     for judge in ("random", "prompted", "utgen --tester", "reward"):

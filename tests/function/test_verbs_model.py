@@ -63,7 +63,7 @@ def test_hunt_writes_tests_that_fail_now(server: ScriptedServer, run: Run, tmp_p
 
 def test_debug_mends_with_generated_tests(server: ScriptedServer, run: Run, tmp_path: Path) -> None:
     status, out, err = run(
-        "debug", "m.py::f", *MODEL, "--rounds", 8, "--json", "--write", "--proposed"
+        "debug", "m.py::f", *MODEL, "--set", "m=8", "--json", "--write", "--proposed"
     )
     assert status == 4, err
     document = json.loads(out)
@@ -74,12 +74,12 @@ def test_debug_mends_with_generated_tests(server: ScriptedServer, run: Run, tmp_
     assert [namespace["f"](n) for n in range(5)] == [0, 1, 3, 6, 10]
     asked = len(server.requests)
     (tmp_path / "m.py").write_text(CODE)
-    assert run("debug", "m.py::f", *MODEL, "--rounds", 8, "--json", "--proposed")[1] == out
+    assert run("debug", "m.py::f", *MODEL, "--set", "m=8", "--json", "--proposed")[1] == out
     assert len(server.requests) == asked, "asked once, kept for ever"
 
 
 def test_no_cache_asks_again(server: ScriptedServer, run: Run, tmp_path: Path) -> None:
-    hunt = ("hunt", "m.py", *MODEL, "-n", 1, "--no-vote", "--no-cache")
+    hunt = ("hunt", "m.py", *MODEL, "-n", 1, "--set", "vote=false", "--no-cache")
     first = run(*hunt)
     asked = len(server.requests)
     assert run(*hunt)[:2] == first[:2]
@@ -103,7 +103,7 @@ def test_answers_are_recorded_and_replayed(server: ScriptedServer, run: Run) -> 
 
 
 def test_the_tester_writes_the_tests(server: ScriptedServer, run: Run) -> None:
-    status, _, err = run("debug", "m.py", *MODEL, "--tester", "openai:trained", "--rounds", 1)
+    status, _, err = run("debug", "m.py", *MODEL, "--tester", "openai:trained", "--set", "m=1")
     assert status in (1, 4), err
     by_model: dict[str, str] = {}
     for body in server.requests:
@@ -120,12 +120,12 @@ def test_the_tester_writes_the_tests(server: ScriptedServer, run: Run) -> None:
         (("hunt", "m.py", "--method", "no-ut", "--model", "openai:m"), "writes no unit tests"),
         (("hunt", "m.py", "--method", "none"), "is for bench"),
         (("debug", "m.py", "--method", "utgen"), "name one with --model"),
-        (("debug", "m.py", "--k", "5"), "--k is for methods that ask a model"),
-        (("debug", "m.py", "-n", "5"), "-n is for methods that ask a model"),
-        (("hunt", "m.py", "--no-vote"), "--vote is for methods that ask a model"),
-        (("debug", "m.py", "--model", "openai:m", "--k", "5000"), "k = 5000: must be from 1"),
+        (("debug", "m.py", "--set", "k=5"), "k is for methods that ask a model"),
+        (("debug", "m.py", "--set", "n=5"), "n is for methods that ask a model"),
+        (("hunt", "m.py", "--set", "vote=false"), "vote is for methods that ask a model"),
+        (("debug", "m.py", "--model", "openai:m", "--set", "k=5000"), "k = 5000: must be from 1"),
         (
-            ("debug", "m.py", "--model", "openai:m", "--temperature", "-1"),
+            ("debug", "m.py", "--model", "openai:m", "--set", "temperature=-1"),
             "temperature = -1.0: must be at least 0",
         ),
         (("hunt", "m.py", "--model", "replay:gone.jsonl"), "gone.jsonl"),

@@ -219,7 +219,7 @@ def test_a_budget_stops_it_and_more_goes_on(server: Server, bench: Bench) -> Non
 def test_batch_rounds(server: Server, bench: Bench) -> None:
     """LIBRO asks twice: for drafts, then for judgements of those that fail."""
     for expected in (3, 3, 0):
-        status, document, err = bench("--method", "libro", *BATCH, "--samples", 2)
+        status, document, err = bench("--method", "libro", *BATCH, "--set", "samples=2")
         assert status == expected, err
         if expected:
             assert document["status"] == {"predicted": 0, "abstained": 0, "error": 0}
@@ -264,7 +264,14 @@ def test_what_may_be_given_away(server: Server, bench: Bench) -> None:
     bench(*PLUS, *MODEL, *only)
     assert "return high" not in next(iter(server.asked))
     server.asked.clear()
-    settings = ("--given-tests", "golden", "--given-patch", "fixes.jsonl", "--patch-may-be-wrong")
+    settings = (
+        "--set",
+        "test_files=golden",
+        "--set",
+        "code_patch=fixes.jsonl",
+        "--set",
+        "patch_may_be_wrong=true",
+    )
     Path("run").rename("first")
     status, _, err = bench(*PLUS, *MODEL, *only, *settings)
     assert status == 0, err
@@ -279,15 +286,15 @@ def test_runs_with_and_without_are_not_mixed(server: Server, bench: Bench) -> No
     asking = (*PLUS, *MODEL, "--ids", "shapes__one-1")
     assert bench(*asking)[0] == 0
     for more, named in (
-        (("--given-patch", "golden"), 'code_patch = "", not "golden"'),
-        (("--given-tests", "golden"), 'test_files = "none", not "golden"'),
+        (("--set", "code_patch=golden"), 'code_patch = "", not "golden"'),
+        (("--set", "test_files=golden"), 'test_files = "none", not "golden"'),
     ):
         status, _, err = bench(*asking, *more)
         assert status == 2, err
         assert f"was started with {named}" in err
     assert server.asked.total() == 1
 
-    given = ("--given-patch", "golden", "--given-tests", "golden")
+    given = ("--set", "code_patch=golden", "--set", "test_files=golden")
     begin = ["bench", "rows.jsonl", "--runs-dir", "runs", *asking, *given, "--budget-tokens", "1"]
     assert run_cli(begin) == 3
     (folder,) = Path("runs").iterdir()
@@ -313,7 +320,7 @@ def test_a_run_keeps_to_its_proposals(server: Server, bench: Bench) -> None:
 
     propose(FIX)
     only = ("--ids", "shapes__one-1,shapes__two-1")
-    given = (*PLUS, *MODEL, *only, "--given-patch", "fixes.jsonl")
+    given = (*PLUS, *MODEL, *only, "--set", "code_patch=fixes.jsonl")
     status, _, err = bench(*given)
     assert status == 0, err
     assert (
@@ -329,13 +336,16 @@ def test_a_run_keeps_to_its_proposals(server: Server, bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("--method", "swe-agent", *MODEL, "--given-patch", "golden"), "swe-agent cannot be given"),
         (
-            ("--method", "snippet", "--given-tests", "golden"),
+            ("--method", "swe-agent", *MODEL, "--set", "code_patch=golden"),
+            "swe-agent cannot be given",
+        ),
+        (
+            ("--method", "snippet", "--set", "test_files=golden"),
             "redgreen, zeroshot, zeroshotplus and",
         ),
-        ((*PLUS, *MODEL, "--patch-may-be-wrong"), "is about the patch of --given-patch"),
-        ((*PLUS, *MODEL, "--given-patch", "goldn"), "goldn"),
+        ((*PLUS, *MODEL, "--set", "patch_may_be_wrong=true"), "is about the patch of code_patch"),
+        ((*PLUS, *MODEL, "--set", "code_patch=goldn"), "goldn"),
     ],
 )
 def test_what_cannot_be_given(bench: Bench, arguments: tuple[str, ...], line: str) -> None:
@@ -365,14 +375,14 @@ def test_the_papers_preset_and_templates_of_ones_own(bench: Bench, server: Serve
     )
     server.texts = lambda number: strange
     one = ("--ids", "shapes__one-1", *MODEL, "--method", "zeroshot", "--preset", "paper")
-    status, _, said = bench(*one, "--prompts", "mine", "--given-patch", "golden")
+    status, _, said = bench(*one, "--prompts", "mine", "--set", "code_patch=golden")
     assert status == 0
-    assert "preset paper: --given-alone, --strict-diff" in said
+    assert "preset paper: given_alone=true (default false), strict_diff=true" in said
     assert predictions()["shapes__one-1"] == strange.partition("diff\n")[2].removesuffix("```")
     assert next(iter(server.asked)).count("My words. clamp returns") == 1
     settings = json.loads(Path("run/journal.jsonl").read_text().splitlines()[0])["settings"]
     assert (settings["preset"], settings["patch_may_be_wrong"]) == ("paper", True)
     assert len(settings["prompts"]) == 16
-    status, _, said = bench(*one, "--given-patch", "golden")  # its templates are not there
+    status, _, said = bench(*one, "--set", "code_patch=golden")  # its templates are not there
     assert status == 2
     assert "was started with prompts = " in said

@@ -123,7 +123,7 @@ def test_another_model_writes_the_tests(
     model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     base = ("reproduce", "issue.md", "-C", "shapes", "--model", "openai:m", "--tester", "openai:t")
-    refute(capsys, *base, "--method", "redgreen", "--calls", "6")
+    refute(capsys, *base, "--method", "redgreen", "--set", "calls=6")
     assert {body["model"] for body in model.requests} == {"m", "t"}
     asked = len(model.requests)
     status, _, err = refute(capsys, *base, "--method", "zeroshotplus")
@@ -302,7 +302,7 @@ def test_several_fixes_are_ranked_and_told_apart(
     (tmp_path / "bad.diff").write_text(FIX.replace("+        return high", "+        return -1"))
     given = ("--issue", "issue.md", "-C", "shapes", "--tests", "test.patch")
     fixes = ("bad.diff", "fix.diff", "other.diff")
-    status, out, _ = refute(capsys, "judge", *fixes, *given, "--json")  # as `vet` does
+    status, out, _ = refute(capsys, "vet", *fixes, *given, "--json")
     document = json.loads(out)
     assert status == 0
     verdicts = {one["fix"]: one["verdict"] for one in document["fixes"]}

@@ -256,12 +256,10 @@ def test_a_sample_of_pass_k_is_not_called_pass_k(runs: Runs) -> None:
 def test_runs_whose_coverage_counts_other_lines_are_told_apart(runs: Runs) -> None:
     printed = runs.grades("p", [1], terms={"executable": "printed"})
     figures, table = refute_report(runs.grades("a", [1]), printed).chosen(["figures", "swt-2"])
-    assert "ΔC counts other lines from run to run (--executable): a: own; p: printed" in (
+    assert "ΔC counts other lines from run to run (executable): a: own; p: printed" in (
         figures.notes
     )
-    assert table.notes[1:] == (
-        "ΔC of a counts other lines than version 1's (--executable printed)",
-    )
+    assert table.notes[1:] == ("ΔC of a counts other lines than version 1's (executable=printed)",)
     (alone,) = refute_report(printed).chosen(["swt-2"])
     assert len(alone.notes) == 1
 

@@ -234,7 +234,7 @@ def test_training_data_is_that_of_one_process(cluster: Any, tmp_path: Path) -> N
         {"id": "above", "description": FUNCTION["description"], "solution": FUNCTION["reference"]}
     ]
     source.write_text("".join(json.dumps(one) + "\n" for one in tasks))
-    verb = ("train", "data", str(source), "--evaluation", str(tmp_path / "none.jsonl"))
+    verb = ("train", "data", str(source), "--set", f"evaluation={tmp_path / 'none.jsonl'}")
     other = {**FUNCTION, "description": "Something else.", "reference": "above = max"}
     (tmp_path / "none.jsonl").write_text(json.dumps(other) + "\n")
     here, there = tmp_path / "here", tmp_path / "there"

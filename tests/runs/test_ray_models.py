@@ -134,11 +134,12 @@ def test_what_a_batch_is_asked_is_written_by_the_driver(
         "run",
         "--limit",
         2,
-        "-n",
-        1,
-        "--rounds",
-        1,
-        "--no-vote",
+        "--set",
+        "n=1",
+        "--set",
+        "m=1",
+        "--set",
+        "vote=false",
     )
     starts = 0
     while (ended := bench(*given, "--executor", at(cluster)))[0] != 0:

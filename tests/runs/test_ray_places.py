@@ -36,7 +36,7 @@ def test_a_model_in_the_process_is_where_the_gpu_is(
     model = build_tiny(tmp_path / "tiny")
     data = tmp_path / "sums.jsonl"
     data.write_text(rows(1))
-    given = ("bench", data, "--method", "no-ut", "--model", f"hf:{model}", "--max-tokens", 8)
+    given = ("bench", data, "--method", "no-ut", "--model", f"hf:{model}", "--set", "max_tokens=8")
     with head_and_nodes(tmp_path / "cache", {}, {"num_gpus": 1}) as cluster:
         folder = tmp_path / "where"
         ray_work.run(folder, {f"u{n}": 0 for n in range(4)}, at(cluster), gpus=1.0)

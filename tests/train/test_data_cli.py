@@ -198,7 +198,7 @@ def test_what_computes_is_done_by_worker_processes(
 
 
 def test_dry_run_runs_and_asks_nothing(server: Teacher, source: Path, run: Run) -> None:
-    options = ("--model", "openai:m", "--corrupt", "mix:0.5", "--dry-run", "--json")
+    options = ("--model", "openai:m", "--set", "corrupt=mix:0.5", "--dry-run", "--json")
     status, out, err = run(source, "-o", "out", *options)
     assert status == 0, err
     assert not Path("out").exists()
@@ -219,7 +219,7 @@ def test_the_same_document_as_in_a_program(source: Path, run: Run) -> None:
     made = training_data(source, "out", faults=1, limit=2, **how)
     assert isinstance(made, TrainingData)
     card = Path("out/card.json").read_text()
-    _, out, _ = run(source, "-o", "out", "--faults", 1, "--limit", 2, "--json", "--jobs", 1)
+    _, out, _ = run(source, "-o", "out", "--set", "faults=1", "--limit", 2, "--json", "--jobs", 1)
     assert out == json.dumps(made.to_dict(), indent=2) + "\n"
     assert json.dumps(made.figures, indent=2) + "\n" == card == Path("out/card.json").read_text()
     assert {stage for stage, done, total in told if done == total} >= {"stage1", "stage2"}
@@ -229,12 +229,12 @@ def test_the_same_document_as_in_a_program(source: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--corrupt", "mix:2"), "must be model, mutants or mix:SHARE"),
-        (("--corrupt", "mix"), "must be model, mutants or mix:SHARE"),
-        (("--corrupt", "model"), "name it with --model"),
+        (("--set", "corrupt=mix:2"), "must be model, mutants or mix:SHARE"),
+        (("--set", "corrupt=mix"), "must be model, mutants or mix:SHARE"),
+        (("--set", "corrupt=model"), "name it with --model"),
         (("--budget-usd", "1"), "--budget-usd is for a model"),
-        (("--evaluation", "nothing-there"), "neither a file nor one of"),
-        (("--faults", "0"), "0 is not in the range"),
+        (("--set", "evaluation=nothing-there"), "neither a file nor one of"),
+        (("--set", "faults=0"), "faults = 0: must be at least 1"),
     ],
 )
 def test_bad_options(options: tuple[str, ...], message: str, source: Path, run: Run) -> None:
@@ -276,7 +276,7 @@ def test_evaluation_problems_are_named_on_the_card(source: Path, run: Run) -> No
             }
         )
     )
-    status, _, err = run(source, "-o", "out", "--evaluation", "own.jsonl", "--jobs", 1)
+    status, _, err = run(source, "-o", "out", "--set", "evaluation=own.jsonl", "--jobs", 1)
     assert status == 0, err
     card = json.loads(Path("out/card.json").read_text())
     assert card["contamination"]["checked"]

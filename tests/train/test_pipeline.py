@@ -82,8 +82,27 @@ def test_from_functions_to_an_adapter(
     (source / "small.py").write_text(FUNCTIONS)
     arguments = [
         *("train", "all", str(source), "-o", str(output), "--model", str(tiny_base)),
-        *("--max-steps", "20", "--save-steps", "10", "--batch", "2", "--learning-rate", "0.005"),
-        *("-n", "1", "--problems", "1", "--max-tokens", "8", "--json", "--data-model", "none"),
+        *(
+            "--set",
+            "max_steps=20",
+            "--set",
+            "save_steps=10",
+            "--set",
+            "batch=2",
+            "--set",
+            "learning_rate=0.005",
+        ),
+        *(
+            "--set",
+            "n=1",
+            "--set",
+            "problems=1",
+            "--set",
+            "max_tokens=8",
+            "--json",
+            "--data-model",
+            "none",
+        ),
     ]
     command = [sys.executable, "-c", KILLED, str(source), str(output), str(tiny_base)]
     ended = subprocess.run(command, capture_output=True, timeout=900, env={**os.environ})
@@ -121,7 +140,7 @@ def test_dry_run(tiny_base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     rows.write_text(json.dumps({"prompt": "hello", "completion": "x"}) + "\n")
     output = tmp_path / "out"
     arguments = ["train", "sft", str(rows), "-o", str(output), "--model", str(tiny_base)]
-    assert refute_cli([*arguments, "--dry-run", "--epochs", "3", "--json"]) == 0
+    assert refute_cli([*arguments, "--dry-run", "--set", "epochs=3", "--json"]) == 0
     captured = capsys.readouterr()
     found = json.loads(captured.out)
     assert found["estimate"]["steps"] == 3
@@ -131,7 +150,7 @@ def test_dry_run(tiny_base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "learning_rate" in captured.err
     assert "the paper" in captured.err
     assert not output.exists()
-    assert refute_cli([*arguments, "--dry-run", "--batch", "1"]) == 0
+    assert refute_cli([*arguments, "--dry-run", "--set", "batch=1"]) == 0
     assert "steps    10" in capsys.readouterr().out
     missing = [*arguments[:2], str(tmp_path / "none.jsonl"), *arguments[3:]]
     assert refute_cli(missing) == 2
@@ -147,7 +166,7 @@ def test_training_is_the_same_document_as_in_a_program(
     assert isinstance(result, SftResult)
     assert (result.trained.steps, result.trained.resumed_at) == (1, 0)
     arguments = ["train", "sft", str(rows), "-o", str(run), "--model", str(tiny_base)]
-    assert refute_cli([*arguments, "--max-steps", "1", "--batch", "1", "--json"]) == 0
+    assert refute_cli([*arguments, "--set", "max_steps=1", "--set", "batch=1", "--json"]) == 0
     again = {"resumed_at": 1, "seconds": 0.0}
     assert json.loads(capsys.readouterr().out) == {**result.to_dict(), **again}
     with pytest.raises(InputError, match="nope: no such setting of training"):

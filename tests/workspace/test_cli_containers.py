@@ -31,7 +31,7 @@ AGENT = (
     "python -c 'import shop.cart' && cp tests/test_cart.py tests/test_made.py && "
     "! git cat-file -e HEAD~1 && grep -q 'total falls below zero' {prompt_file}"
 )
-EXTERNAL = ("bench", "rows.jsonl", "--method", "external", "--agent", AGENT)
+EXTERNAL = ("bench", "rows.jsonl", "--method", "external", "--set", f"agent={AGENT}")
 
 
 @pytest.fixture

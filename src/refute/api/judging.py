@@ -95,9 +95,7 @@ def judge(
         if name not in ("n", "k"):
             raise InputError(f"judge has no option {name}; it has n and k")
         if asked.model is None:
-            raise InputError(
-                f"{'-' * (1 + (name == 'k'))}{name} is for tests of a model: add --model"
-            )
+            raise InputError(f"{name} is for tests of a model: add --model")
     chosen = SuiteOptions(**asked.options)
     module = with_interpreter(open_target(target), None if python is None else Path(python))
     if len(module.functions) != 1:

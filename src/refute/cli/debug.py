@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from refute.cli.declared import FILE, MethodCommand
 from refute.cli.exit_statuses import status_of_states
 from refute.cli.functions import conclude, read_targets, subject_options, watching
-from refute.cli.method_options import MethodCommand
-from refute.cli.options import FILE, fail_on_option, form_options, model_options
+from refute.cli.options import fail_on_option, form_options, model_options
 from refute.cli.output import Form, consoles
 from refute.cli.output import show as show_result
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from refute.cli.declared import FILE, OUTPUT, MethodCommand
 from refute.cli.exit_statuses import FOUND
 from refute.cli.functions import read_targets
 from refute.cli.options import (
-    FILE,
-    OUTPUT,
     baseline_options,
     fail_on_option,
     form_options,
@@ -22,6 +21,7 @@ from refute.cli.options import (
     with_options,
 )
 from refute.cli.output import Form, consoles
+from refute.diffing.comparison import Effort
 from refute.errors import InputError
 
 if TYPE_CHECKING:
@@ -60,29 +60,8 @@ _SEARCH = (
     ),
 )
 """Each is a parameter of `refute.diff`."""
-_MEANT = (
-    click.option("--issue", metavar="ISSUE.md", help="What the change is for (`-`: stdin)."),
-    click.option("--about", default="", metavar="TEXT", help="The same, in a few words."),
-)
-_WRITTEN = (
-    click.option(
-        "--rounds",
-        type=click.IntRange(0),
-        default=3,
-        show_default=True,
-        metavar="N",
-        help="Of the model: how often it writes inputs for one function, with what they showed.",
-    ),
-    click.option(
-        "--calls",
-        type=click.IntRange(0),
-        default=60,
-        show_default=True,
-        metavar="N",
-        help="Of the model: samples of inputs for all functions together, at most.",
-    ),
-)
 _TESTS = (
+    click.option("--issue", metavar="ISSUE.md", help="What the change is for (`-`: stdin)."),
     click.option(
         "--pin",
         type=click.Choice(["before", "after", "ask"]),
@@ -106,15 +85,14 @@ _TESTS = (
 )
 
 
-@click.command("diff")
+@click.command("diff", cls=MethodCommand, more=(Effort,))
 @click.argument("spec", metavar="[BASE[..HEAD]]", required=False)
-@with_options((*_SEARCH, *_MEANT, *_TESTS))
+@with_options((*_SEARCH, *_TESTS))
 @session_options
-@with_options(_WRITTEN)
 @with_options((*baseline_options, fail_on_option))
 @form_options
 def command(
-    spec: str | None, asked: Asked, issue: str | None, about: str, pin: str | None,
+    spec: str | None, asked: Asked, issue: str | None, pin: str | None,
     output: Path | None, force: bool, style: str, form: Form, only: tuple[str, ...],
     baseline: Path | None, write_baseline: bool, fail_on: str | None, **search: Any,
 ) -> int:  # fmt: skip
@@ -142,7 +120,7 @@ def command(
         raise InputError("--write-baseline: name the file with --baseline FILE")
     out, err = consoles()
     check_output(output, pin, force=force)
-    said = "\n\n".join(filter(None, (about, read_issue(issue) if issue is not None else "")))
+    said = "" if issue is None else read_issue(issue)
     waits = (
         asked.model is not None or not form.streams
     )  # with a model, for what it says of them all

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from refute.cli.declared import OUTPUT, MethodCommand
 from refute.cli.exit_statuses import CANNOT_TELL, PROPOSED
 from refute.cli.issue_options import bounds_options, checkout_options
-from refute.cli.method_options import MethodCommand
-from refute.cli.options import OUTPUT, form_options, model_options
+from refute.cli.options import form_options, model_options
 from refute.cli.output import Form, consoles
+from refute.methods import Bounds
 from refute.remarks import remark
 
 if TYPE_CHECKING:
-    from refute.methods import Bounds
     from refute.models.asking import Asked
 
 _STATUSES = {"fixed": 0, "proposed": PROPOSED, "cannot tell": CANNOT_TELL}
 
 
-@click.command("fix", cls=MethodCommand, levels=("issue",))
+@click.command("fix", cls=MethodCommand, levels=("issue",), more=(Bounds,))
 @click.argument("issue", metavar="ISSUE.md")
 @checkout_options
 @model_options

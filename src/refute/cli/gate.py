@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
+from refute.cli.declared import MethodCommand
 from refute.cli.exit_statuses import FOUND
 from refute.cli.issue_options import bounds_options, checkout_options
-from refute.cli.method_options import MethodCommand
 from refute.cli.options import json_option, model_options, with_options
 from refute.cli.output import consoles, show
 from refute.errors import RefuteError
+from refute.methods import Bounds
 
 if TYPE_CHECKING:
-    from refute.methods import Bounds
     from refute.models.asking import Asked
 
 
@@ -87,7 +87,7 @@ _JUDGED = (
 )
 
 
-@click.command("gate", cls=_Gate, levels=("issue",))
+@click.command("gate", cls=_Gate, levels=("issue",), more=(Bounds,))
 @with_options(_JUDGED)
 @click.option("--hook", is_flag=True, help="Answer an agent's Stop hook, whose JSON is on stdin.")
 @checkout_options

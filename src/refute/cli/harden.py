@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
+from refute.cli.declared import FILE
 from refute.cli.exit_statuses import FOUND
-from refute.cli.options import FILE, json_option, python_option, seed_option, with_options
+from refute.cli.options import json_option, python_option, seed_option, with_options
 from refute.cli.output import consoles, show
 
 _OPTIONS = (

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from refute.cli.declared import OUTPUT, MethodCommand
 from refute.cli.functions import conclude, read_targets, subject_options, watching
-from refute.cli.method_options import MethodCommand
 from refute.cli.options import (
-    OUTPUT,
     baseline_options,
     fail_on_option,
     form_options,

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from refute.cli.options import FILE, json_option
+from refute.cli.declared import FILE
+from refute.cli.options import json_option
 from refute.cli.output import remark, show
 
 

@@ -2,50 +2,34 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from refute.cli.options import FILE, gathering, with_options
-
-_SECONDS = click.FloatRange(0, min_open=True)
-_BOUNDS = (
-    click.option(
-        "--calls",
-        type=click.IntRange(1),
-        default=60,
-        show_default=True,
-        metavar="N",
-        help="Samples of the model for one issue, at most.",
-    ),
-    click.option(
-        "--seconds",
-        type=_SECONDS,
-        default=1800.0,
-        show_default=True,
-        help="For one issue, at most.",
-    ),
-    click.option(
-        "--test-seconds",
-        type=_SECONDS,
-        default=300.0,
-        show_default=True,
-        help="For one run of tests.",
-    ),
-)
+from refute.cli.declared import FILE
+from refute.cli.options import with_options
+from refute.methods import Bounds
+from refute.models.asking import Asked
 
 
 def bounds_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of what one issue may cost, as one argument `bounds`."""
+    """Give a command what one issue may cost, which is set by name, as one argument `bounds`.
 
-    def made(given: dict[str, Any]) -> Any:
-        from refute.methods import Bounds
+    Below `model_options`, and for a `MethodCommand` with `more=(Bounds,)`."""
 
-        return Bounds(**{name: given.pop(name) for name in ("calls", "seconds", "test_seconds")})
+    @functools.wraps(command)
+    def bounded(*args: Any, asked: Asked, **given: Any) -> Any:
+        names = {one.name for one in fields(Bounds)}
+        limits = {name: value for name, value in asked.options.items() if name in names}
+        options = {name: value for name, value in asked.options.items() if name not in names}
+        asked = replace(asked, options=options)
+        return command(*args, asked=asked, bounds=Bounds(**limits), **given)
 
-    return gathering(command, "bounds", made, _BOUNDS)
+    return bounded
 
 
 _CHECKOUT = (

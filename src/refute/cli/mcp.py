@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.options import FILE, session_options
+from refute.cli.declared import FILE, MethodCommand
+from refute.cli.options import session_options
 from refute.errors import InputError
 from refute.extras import need
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from refute.models.asking import Asked
 
 
-@click.command("mcp")
+@click.command("mcp", cls=MethodCommand)
 @click.option(
     "-C", "root", type=FILE, default=Path(), metavar="DIR", help="The folder to work in (here)."
 )

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def command(name: str | None, markdown: bool, as_json: bool) -> None:
     """List the methods: refute's own, and those of installed packages.
 
-    With NAME the options of that method; as JSON with a schema of them.
+    With NAME the options of that method, which `--set OPTION=VALUE` sets; as JSON with a schema of
+    them.
     """
     from refute.registry import METHODS
 
@@ -50,8 +51,7 @@ def _options(spec: MethodSpec[Any, Any]) -> list[dict[str, str]]:
     for one in parameters_of(spec.options):
         default = "" if one.default is None else str(one.default)
         values = ", ".join(one.choices) or one.bounds or one.kind.__name__
-        flags = ", ".join(one.flags)
-        row = {"name": one.name, "option": flags, "default": default, "values": values}
+        row = {"option": one.name, "default": default, "values": values}
         rows.append({**row, "help": one.help})
     return rows
 
@@ -66,7 +66,7 @@ def _as_markdown(specs: list[MethodSpec[Any, Any]]) -> str:
         heads = [f"`{one.name}` ({one.level} level): {one.summary}." for one in some]
         rows = _options(some[0])
         if rows:
-            columns = list(rows[0])[1:]
+            columns = list(rows[0])
             table = [columns, ["---"] * len(columns)]
             table += [[f"`{r['option']}`", *(r[c] for c in columns[1:])] for r in rows]
             heads.append("\n" + "\n".join(f"| {' | '.join(line)} |" for line in table))

@@ -5,34 +5,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from refute.cli.method_options import take_options
+from refute.cli.declared import FILE, MethodCommand, options_of
 from refute.cli.output import Form
 from refute.errors import InputError
+from refute.models.asking import Asked
 from refute.report.formats import FORMATS
 from refute.storage import refuse_links
 
-if TYPE_CHECKING:
-    from refute.models.asking import Asked
-
-FILE = click.Path(path_type=Path)
-
-
-class _Output(click.Path):
-    """Refuses links before the work, not after it."""
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Path:
-        path = Path(super().convert(value, param, ctx))  # type: ignore[arg-type]
-        refuse_links(path)
-        return path
-
-
-OUTPUT = _Output(path_type=Path)
-"""A file to write."""
-target_argument = click.argument("target", metavar="FILE.py[::FUNCTION]")
 tests_option = click.option(
     "--tests", type=FILE, metavar="PATH", help="Tests to believe: pytest file or folder, JSONL."
 )
@@ -59,6 +42,11 @@ workspace_option = click.option(
     default="local",
     show_default=True,
     help="Issues: where tests run; in the images that the rows name, or here.",
+)
+preset_option = click.option(
+    "--preset",
+    metavar="NAME",
+    help="A paper's values: paper; for functions also released, released-intrinsic.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 total_option = click.option(
@@ -113,80 +101,44 @@ def given_names(context: click.Context) -> set[str]:
     return {n for n in context.params if context.get_parameter_source(n) is not default}
 
 
-_COUNT = click.IntRange(1)
-_SESSION_OPTIONS = (
-    click.option(
-        "--model",
-        metavar="SPEC",
-        help="openai:NAME, anthropic:NAME, hf:PATH, batch:DIR, replay:FILE.",
-    ),
-    click.option("--base-url", metavar="URL", help="Server of openai: (or OPENAI_BASE_URL)."),
-    click.option(
-        "--concurrency",
-        type=_COUNT,
-        default=64,
-        show_default=True,
-        metavar="N",
-        help="Requests sent to the model at once.",
-    ),
-    click.option("--cache/--no-cache", default=True, help="Keep answers and use kept ones (yes)."),
-    click.option(
-        "--record", type=FILE, metavar="FILE", help="Write every answer there, for replay:FILE."
-    ),
-    click.option(
-        "--timeout",
-        type=click.FloatRange(0, min_open=True),
-        default=300.0,
-        show_default=True,
-        metavar="SECONDS",
-        help="For one request.",
-    ),
-    click.option(
-        "--budget-usd", type=click.FloatRange(0), metavar="X", help="Stop before it costs more."
-    ),
-    click.option(
-        "--budget-tokens", type=click.IntRange(0), metavar="N", help="Stop before it takes more."
-    ),
-)
+_SESSION = (
+    "model", "base_url", "concurrency", "cache", "record", "timeout", "budget_usd", "budget_tokens",
+)  # fmt: skip
 """About a model that is asked, whatever for."""
-_SESSION_FIELDS = (
-    "model",
-    "base_url",
-    "concurrency",
-    "cache",
-    "record",
-    "timeout",
-    "budget_usd",
-    "budget_tokens",
-)
-method_option = click.option("--method", metavar="NAME", help="By name: see `refute methods`.")
-preset_option = click.option(
-    "--preset",
-    metavar="NAME",
-    help="A paper's values: paper; for functions also released, released-intrinsic.",
-)
-_WHOSE = (
-    preset_option,
-    click.option(
-        "--prompts", type=FILE, metavar="DIR", help="Templates of your own, named as ours are."
-    ),
-)
-_METHOD_OPTIONS = (
-    method_option,
-    *_WHOSE,
-    click.option("--tester", metavar="SPEC", help="Another model for writing the tests."),
-)
+_WHOSE = ("method", "preset", "prompts", "tester")
 
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a `MethodCommand` the options about a method and its models, as one argument `asked`."""
-    options = (*_SESSION_OPTIONS, *_METHOD_OPTIONS)
-    return gathering(command, "asked", _asked("method", "tester", "preset", "prompts"), options)
+    return _asking(command, (*_SESSION, *_WHOSE))
 
 
 def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options about a model alone, as one argument `asked`."""
-    return gathering(command, "asked", _asked(), _SESSION_OPTIONS)
+    """Give a `MethodCommand` the options about a model alone, as one argument `asked`."""
+    return _asking(command, _SESSION)
+
+
+def _asking(command: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
+    def asked(given: dict[str, Any]) -> Asked:
+        context = click.get_current_context()
+        assert isinstance(context.command, MethodCommand)
+        named = context.command.take_set(context, given)
+        if not context.command.levels:  # no method takes them
+            given |= named
+            named = {}
+        return Asked(options=named, **{name: given.pop(name) for name in names})
+
+    return gathering(command, "asked", asked, [declaring(one) for one in options_of(Asked, names)])
+
+
+def declaring(option: click.Option) -> Callable[..., Any]:
+    """A decorator that gives a command this option."""
+
+    def given(command: Callable[..., Any]) -> Callable[..., Any]:
+        command.__dict__.setdefault("__click_params__", []).append(option)
+        return command
+
+    return given
 
 
 def form_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -209,16 +161,6 @@ def _saved(text: str) -> tuple[str, Path]:
         raise InputError(f"--save {text}: {file} is no file in a folder that exists")
     refuse_links(place)
     return name, place
-
-
-def _asked(*more: str) -> Callable[[dict[str, Any]], Asked]:
-    def asked(given: dict[str, Any]) -> Asked:
-        from refute.models.asking import Asked
-
-        names = (*more, *_SESSION_FIELDS)
-        return Asked(options=take_options(given), **{name: given.pop(name) for name in names})
-
-    return asked
 
 
 def gathering(

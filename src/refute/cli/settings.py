@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.method_options import PREFIX, told
+from refute.cli.declared import SET_BY_SETTINGS, ModelOption, told
 from refute.variables import Variable
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ CONFIGURED = ("hunt", "debug", "diff", "reproduce", "fix", "vet", "gate", "harde
 everything on the command line, so that a run is what its command says."""
 
 
-_NO_SETTINGS = ("as_json", "repo")
-"""Another way to say `--format`, and what says where the settings are."""
+_NO_SETTINGS = ("as_json", "repo", "set")
+"""Another way to say `--format`, what says where the settings are, and what is set by name."""
 _PLAIN = (bool, int, float, str, Path)
 
 
@@ -39,43 +39,42 @@ def defaults_for(verb: str, args: Sequence[str]) -> dict[str, Any]:
     table = find_table(Path(told(args, "-C") or "."))
     if table is None and not _variables():
         return {}
-    every = _set_of_methods(verb, table)
-    held = _held(verb, table, every)
-    return {one.declared.name: one.value for one in held if one.source != "default"}
+    held = _held(verb, table)
+    found = {one.declared.name: one.value for one in held if one.source != "default"}
+    named = {one.declared.name: one.value for one in _set_by_name(verb, table)}
+    return {**found, SET_BY_SETTINGS: named} if named else found
 
 
 def held_by(verb: str) -> list[Held]:
     """Every setting of a verb, here. Raises `InputError`."""
     from refute.config.table import find_table
 
-    return _held(verb, find_table(Path()), True)
+    table = find_table(Path())
+    return [*_held(verb, table), *_set_by_name(verb, table)]
 
 
-def _held(verb: str, table: Table | None, every: bool) -> list[Held]:
+def _held(verb: str, table: Table | None) -> list[Held]:
     from refute.config.resolving import check_names, held_settings
 
     if table is not None:
-        check_names(table, CONFIGURED, partial(declared_options, every=every))
-    return held_settings(verb, declared_options(verb, every=every).values(), table)
+        check_names(table, CONFIGURED, declared_options)
+    return held_settings(verb, declared_options(verb).values(), table)
 
 
-def _set_of_methods(verb: str, table: Table | None) -> bool:
-    """Whether something is set that may be an option of a method: these are slow to look up."""
-    from refute.config.resolving import variables
+def _set_by_name(verb: str, table: Table | None) -> list[Held]:
+    """What `--set` is told by settings: options of methods are slow to look up, so only then."""
+    from refute.config.resolving import read_by_name, set_by_name
 
-    own = {name: declared_options(name, every=False) for name in CONFIGURED}
-    known = {name for key in own[verb] for name in variables(verb, key)}
-    if set(_variables()) - known:
-        return True
-    keys = {key for one in own.values() for key in one}
-    if table is None:
-        return False
-    for key, value in table.values.items():
-        if key not in CONFIGURED and key not in keys:
-            return True
-        if key in CONFIGURED and isinstance(value, dict) and set(value) - set(own[key]):
-            return True
-    return False
+    given = set_by_name(verb, table)
+    if not given:
+        return []
+    from refute.diffing.comparison import Effort
+    from refute.methods import Bounds
+    from refute.parameters import settable
+    from refute.registry import METHODS
+
+    known = settable((Bounds, Effort, *(one.options for one in METHODS.all())))
+    return read_by_name(given, known)
 
 
 def _variables() -> list[str]:
@@ -84,12 +83,12 @@ def _variables() -> list[str]:
 
 
 @cache
-def declared_options(verb: str, *, every: bool) -> Mapping[str, Declared]:
-    """The options of a verb, by key; with `every` those of the methods that it may run, too."""
+def declared_options(verb: str) -> Mapping[str, Declared]:
+    """The options of a verb, by key."""
     command: click.Command = import_module(f"refute.cli.{verb}").command
     context = click.Context(command)
     found: dict[str, Declared] = {}
-    for one in command.get_params(context) if every else command.params:
+    for one in command.params:
         place = isinstance(one, click.Argument) and one.nargs == 1
         if not (one.is_eager or place or one.name in _NO_SETTINGS):
             made = _declared(one, context)
@@ -110,14 +109,13 @@ def _declared(one: click.Parameter, context: click.Context) -> Declared:
             raise ValueError(error.message.rstrip(".")) from None
 
     default = one.get_default(context)
-    numbers = kind in ("integer", "number") or isinstance(one.type, click.Choice)
     return Declared(
         key=_key(one),
         name=one.name,
         kind=kind,
         default=default if isinstance(default, _PLAIN) else None,
         check=check,
-        of_method=one.name.startswith(PREFIX) and numbers,
+        of_model=isinstance(one, ModelOption),
     )
 
 

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from refute.cli.declared import FILE, MethodCommand
 from refute.cli.exit_statuses import FOUND
 from refute.cli.issue_options import bounds_options, checkout_options
-from refute.cli.method_options import MethodCommand
-from refute.cli.options import FILE, form_options, model_options
+from refute.cli.options import form_options, model_options
 from refute.cli.output import Form, consoles
+from refute.methods import Bounds
 
 if TYPE_CHECKING:
-    from refute.methods import Bounds
     from refute.models.asking import Asked
 
 
-@click.command("vet", cls=MethodCommand, levels=("issue",))
+@click.command("vet", cls=MethodCommand, levels=("issue",), more=(Bounds,))
 @click.argument("fixes", metavar="FIX.diff...", type=FILE, nargs=-1, required=True)
 @click.option("--issue", required=True, metavar="ISSUE.md", help="The issue (`-`: stdin).")
 @click.option("--tests", type=FILE, metavar="TEST.patch", help="Tests that reproduce it.")

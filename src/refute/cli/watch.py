@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from refute.cli.options import FILE, python_option
+from refute.cli.declared import FILE
+from refute.cli.options import python_option
 from refute.cli.output import consoles, remark
 from refute.errors import InputError
 from refute.extras import need

@@ -15,15 +15,11 @@ OF_FILES = frozenset(
         "budget",
         "budget-tokens",
         "budget-usd",
-        "calls",
         "concurrency",
         "jobs",
         "n",
         "neighbours",
-        "rounds",
-        "seconds",
         "seed",
-        "test-seconds",
         "time-limit",
         "timeout",
         "total-budget",
@@ -49,8 +45,8 @@ OF_FILES = frozenset(
 Not among them is what starts a program (`python`, `agent`), names a server, a model or words for
 it (`model`, `tester`, `base-url`, `prompts`), lets something out (`allow-network`), or writes
 (`write`, `force`, `o`, `record`): whoever clones a repository has not agreed to these. They are for
-the command line and the environment, which are the user's own. Of a method's own options a file
-sets those that are numbers or one of a few words.
+the command line and the environment, which are the user's own. Of what is set by name
+(`[tool.refute.set]`) a file sets what is a number or one of a few words.
 """
 
 
@@ -66,10 +62,12 @@ class Declared:
     default: Any
     check: Callable[[Any], None]
     """Raises `ValueError`, with words for people, for a value that the option does not take."""
-    of_method: bool = False
-    """Whether it is a method's own, and a number or one of a few words."""
+    of_model: bool = False
+    """Whether `[tool.refute.model]` may hold it, too."""
+    by_name: bool = False
+    """Whether `--set` sets it, and it is a number or one of a few words."""
 
     @property
     def in_files(self) -> bool:
         """Whether `[tool.refute]` may set it."""
-        return self.of_method or self.key in OF_FILES
+        return self.by_name or self.key in OF_FILES

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,7 +13,11 @@ from typing import Any
 from refute.config.declared import Declared
 from refute.config.table import Table
 from refute.errors import InputError
+from refute.parameters import Parameter, check_value, nearest, pairs_of, read_text
 from refute.variables import Variable
+
+MODEL, SET = "model", "set"
+"""Tables beside those of the verbs."""
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "boolean": (bool,),
@@ -65,7 +70,7 @@ def _held(verb: str, one: Declared, table: Table | None, environment: Mapping[st
         if environment.get(variable):
             _check(one, environment[variable], variable)
             return Held(one, environment[variable], variable)
-    for values, path in () if table is None else _tables(table, verb):
+    for values, path in () if table is None else _tables(table, verb, one):
         if one.key in values and one.in_files:
             assert table is not None
             where = f"{table.file}: tool.refute.{path}{one.key}"
@@ -73,8 +78,11 @@ def _held(verb: str, one: Declared, table: Table | None, environment: Mapping[st
     return Held(one, one.default, "default")
 
 
-def _tables(table: Table, verb: str) -> Sequence[tuple[Mapping[str, Any], str]]:
-    return (table.of(verb), f"{verb}."), (table.values, "")
+def _tables(table: Table, verb: str, one: Declared) -> Iterator[tuple[Mapping[str, Any], str]]:
+    yield table.of(verb), f"{verb}."
+    if one.of_model and MODEL in table.tables:
+        yield table.of(MODEL), f"{MODEL}."
+    yield table.values, ""
 
 
 def _from_file(one: Declared, value: Any, table: Table, where: str) -> Any:
@@ -112,6 +120,56 @@ def _check(one: Declared, value: Any, where: str) -> None:
         raise InputError(f"{where}: {error}") from None
 
 
+# -- by name ---------------------------------------------------------------------------------------
+
+
+def set_by_name(
+    verb: str, table: Table | None, environment: Mapping[str, str] = os.environ
+) -> dict[str, tuple[Any, str]]:
+    """What is set for `--set`: name -> value and where, a text where the environment sets it.
+
+    Raises `InputError` for a table that is none, and for a text that is not NAME=VALUE.
+    """
+    found: dict[str, tuple[Any, str]] = {}
+    if table is not None:
+        for values, path in ((table.values, ""), (table.of(verb), f"{verb}.")):
+            named = values.get(SET, {})
+            where = f"{table.file}: tool.refute.{path}{SET}"
+            if not isinstance(named, dict):
+                raise InputError(f"{where}: must be a table of options")
+            found |= {name: (value, f"{where}.{name}") for name, value in named.items()}
+    for variable in reversed(variables(verb, SET)):
+        named = pairs_of(shlex.split(environment.get(variable, "")))
+        found |= {name: (text, variable) for name, text in named.items()}
+    return found
+
+
+def read_by_name(
+    given: Mapping[str, tuple[Any, str]], known: Mapping[str, Parameter]
+) -> list[Held]:
+    """The values that are set. Raises `InputError` for a name or a value that does not fit."""
+    held = []
+    for name, (value, where) in given.items():
+        if name not in known:
+            raise InputError(f"{where}: no such option{nearest(name, known)}")
+        one, of_file = known[name], not where.startswith("REFUTE_")
+        plain = bool(one.choices) or one.kind in (int, float)
+        if of_file and not plain:
+            raise InputError(
+                f"{where}: not for a file of a repository; as REFUTE_SET, or with --set"
+            )
+        try:
+            value = check_value(one, value) if of_file else read_text(one, value)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+        declared = Declared(f"{SET}.{name}", name, "text", one.default, _fine, by_name=plain)
+        held.append(Held(declared, value, where))
+    return held
+
+
+def _fine(value: Any) -> None: ...
+
+
 # -- names -----------------------------------------------------------------------------------------
 
 
@@ -123,13 +181,16 @@ def check_names(
 
     `options` gives those of a verb, by key. It is asked as seldom as can be.
     """
-    general = {key: value for key, value in table.values.items() if key not in verbs}
+    general = table.values.keys() - {*verbs, SET, *({MODEL} & table.tables)}
     for verb in verbs:
-        for key in table.of(verb):
+        for key in table.of(verb).keys() - {SET}:
             _check_name(table, f"{verb}.", key, options(verb), verb)
-    if not general:
+    if not general and MODEL not in table.tables:
         return
     everywhere = {key: one for verb in verbs for key, one in options(verb).items()}
+    of_model = {key: one for key, one in everywhere.items() if one.of_model}
+    for key in table.of(MODEL) if MODEL in table.tables else ():
+        _check_name(table, f"{MODEL}.", key, of_model, None)
     for key in general:
         _check_name(table, "", key, everywhere, None, verbs)
 

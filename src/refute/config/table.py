@@ -21,6 +21,11 @@ class Table:
     file: Path
     values: Mapping[str, Any]
 
+    @property
+    def tables(self) -> frozenset[str]:
+        """The keys that are tables."""
+        return frozenset(key for key, value in self.values.items() if isinstance(value, dict))
+
     def of(self, verb: str) -> Mapping[str, Any]:
         """What is set for one verb alone. Raises `InputError` where that is no table."""
         found = self.values.get(verb, {})

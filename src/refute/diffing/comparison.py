@@ -9,6 +9,7 @@ from refute.diffing.changes import ChangedFunction
 from refute.diffing.differences import Difference
 from refute.diffing.modules import Module
 from refute.function.scenarios.observation import Observation
+from refute.parameters import parameter
 from refute.problems import Scenario
 
 __all__ = ["MOST_SHOWN", "QUIET", "Comparison", "Effort", "Entry", "Settings", "Tried"]
@@ -42,10 +43,12 @@ class Settings:
 class Effort:
     """How much a model is asked."""
 
-    rounds: int = 3
-    """For one function; 0: it writes no inputs."""
-    calls: int = 60
-    """Samples for all functions together."""
+    rounds: int = parameter(
+        3, "How often a model writes inputs for one function; 0: never.", at_least=0
+    )
+    calls: int = parameter(
+        60, "Samples of the model for the inputs of all functions, at most.", at_least=0
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ def check_task(name: str, spec: MethodSpec[Any, Reproduction], task: Task, given
         able = ", ".join(one.name for one in METHODS.all() if one.repairs)
         raise InputError(f"{name} writes no fixes; {able} can (--task repair)")
     if given != Given():
-        raise InputError("--given-tests and --given-patch are about tests, not about --task repair")
+        raise InputError("test_files and code_patch are about tests, not about --task repair")
 
 
 def check_given(spec: MethodSpec[Any, Reproduction], given: Given) -> None:

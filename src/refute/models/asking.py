@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from refute.parameters import parameter
 from refute.remarks import remark
 
 if TYPE_CHECKING:
@@ -33,28 +34,56 @@ OPENER: ContextVar[Opener | None] = ContextVar("opener", default=None)
 class Asked:
     """A method and its models, by name; None where one was not given."""
 
-    method: str | None = None
-    model: str | None = None
+    model: str | None = parameter(
+        None, "openai:NAME, anthropic:NAME, hf:PATH, batch:DIR...", metavar="SPEC"
+    )
     """As `refute.models.specs.specs` says: "openai:NAME"."""
-    tester: str | None = None
-    """The model that writes the unit tests, where it is another one."""
-    base_url: str | None = None
-    concurrency: int = 64
-    """Requests sent to the model at once."""
-    cache: bool = True
-    """Keep answers and use kept ones."""
-    record: Path | None = None
-    """Where every answer is written, for `replay:FILE`."""
-    timeout: float = 300.0
-    """Seconds for one request."""
-    budget_usd: float | None = None
-    budget_tokens: int | None = None
+    method: str | None = parameter(
+        None, "How it is done: see `refute methods`.", metavar="NAME", in_files=True
+    )
+    preset: str | None = parameter(
+        None,
+        "Options by name: paper; for functions also released, released-intrinsic.",
+        metavar="NAME",
+        of_model=True,
+        in_files=True,
+    )
+    """Sets what is not among `options`: see `refute.presets`."""
+    prompts: Path | None = parameter(
+        None,
+        "Folder of prompt templates that replace built-in ones of the same name.",
+        metavar="DIR",
+        of_model=True,
+    )
+    tester: str | None = parameter(
+        None, "Another model for writing the tests.", metavar="SPEC", of_model=True
+    )
+    base_url: str | None = parameter(
+        None, "Server of openai: (or OPENAI_BASE_URL).", metavar="URL", of_model=True
+    )
+    concurrency: int = parameter(
+        64, "Requests sent to the model at once.", at_least=1, of_model=True, in_files=True
+    )
+    cache: bool = parameter(True, "Keep answers and use kept ones.", of_model=True, in_files=True)
+    record: Path | None = parameter(
+        None, "Write every answer there, for replay:FILE.", of_model=True
+    )
+    timeout: float = parameter(
+        300.0,
+        "Seconds for one request.",
+        metavar="SECONDS",
+        above=0,
+        of_model=True,
+        in_files=True,
+    )
+    budget_usd: float | None = parameter(
+        None, "Stop before it costs more dollars.", at_least=0, of_model=True, in_files=True
+    )
+    budget_tokens: int | None = parameter(
+        None, "Stop before it takes more tokens.", at_least=0, of_model=True, in_files=True
+    )
     options: Mapping[str, Any] = field(default_factory=dict)
     """Of the method, those that were given, by the name of the field."""
-    preset: str | None = None
-    """Sets what is not among `options`: see `refute.presets`."""
-    prompts: Path | None = None
-    """A folder of templates that stand for ours of the same name: see `refute.prompts`."""
 
 
 @asynccontextmanager

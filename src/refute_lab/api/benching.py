@@ -214,9 +214,10 @@ def _started(
 ) -> tuple[Asked, dict[str, Any], Mapping[str, Any], set[str]]:
     """What is asked and set for the run, its header where it is there already, and the names that
     are given anew. Of `settings` those that are not the run's `own` are the method's options."""
-    mine = {name: value for name, value in settings.items() if name in own}
-    options = {name: value for name, value in settings.items() if name not in own}
-    asked = replace(asked, options={**asked.options, **options})
+    set_here = {**asked.options, **settings}
+    mine = {name: value for name, value in set_here.items() if name in own}
+    options = {name: value for name, value in set_here.items() if name not in own}
+    asked = replace(asked, options=options)
     for name in ("preset", "prompts"):
         asked = replace(asked, **{name: mine.pop(name, getattr(asked, name))})
     asked = replace(asked, prompts=path_of(asked.prompts))
@@ -358,7 +359,7 @@ def _bench_issues(
     )
     made = resumed(made, header, given)
     if made.patch_may_be_wrong and not made.code_patch:
-        raise InputError("--patch-may-be-wrong is about the patch of --given-patch; give one")
+        raise InputError("patch_may_be_wrong is about the patch of code_patch; set one")
     check_engine(made.workspace)
     items = load_issues(made.dataset, data=where.data, ids=made.ids, limit=made.limit)
     given_away = issues.given_away(items, made)

@@ -76,7 +76,7 @@ def build_fix(
 ) -> BuiltFix:
     """Write one faulty program a problem, of those that the runs hold, as rows that `bench` reads.
 
-    `runs`: folders of `refute bench DATASET --method judge:behaviour --samples N`, of one model
+    `runs`: folders of `refute bench DATASET --method judge:behaviour --set samples=N`, of one model
     each. `least`, `most`: the share of private tests that a program may pass, in [0, 1]; at least
     one must fail. Raises `InputError`.
     """

@@ -145,7 +145,7 @@ def grade(
     if task == "repair":
         rules = (repeat, tests_only, mode, script, tuple(patch_types), compat)
         if rules != (_TERMS.repeat, _TERMS.tests_only, "tests", None, ("vanilla",), None):
-            raise InputError("of the rules of grading only --timeout goes with --task repair")
+            raise InputError("of the rules of grading only timeout goes with --task repair")
     elif Path(predictions).is_dir():
         return _judged_logs(items, Path(predictions), mode)
 

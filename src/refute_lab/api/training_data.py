@@ -144,7 +144,9 @@ def training_data(
     )
     sets = tuple(evaluation) or tuple(available())
     if not sets:
-        remark(["contamination is not checked: set REFUTE_DATA, or give --evaluation"])
+        remark(
+            ["contamination is not checked: set REFUTE_DATA, or name them: --set evaluation=FILE"]
+        )
     index, directory = Index(evaluation_texts(sets)), Path(output)
     if dry_run:
         found = Candidates(str(source), index, settings.max_prompt)
@@ -213,4 +215,4 @@ def _share(how: str | None, with_model: bool) -> float:
             return float(share)
     except ValueError:
         pass
-    raise InputError(f"--corrupt {how}: must be model, mutants or mix:SHARE, e.g. mix:0.5")
+    raise InputError(f"corrupt = {how}: must be model, mutants or mix:SHARE, e.g. mix:0.5")

@@ -2,7 +2,7 @@
 
 The paper lets six models write sixteen programs for each problem of MBPP+, keeps those that are
 wrong (for the hard part: that pass 50 to 95 % of the private tests), and takes one a problem. Here
-the programs come from runs of `refute bench --method judge:behaviour --samples 16`, of whatever
+the programs come from runs of `refute bench --method judge:behaviour --set samples=16`, of whatever
 models and over whatever dataset; they are graded once more, and chosen.
 
 This is a grader: it sees answer keys, and no method.

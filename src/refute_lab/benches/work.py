@@ -207,7 +207,7 @@ def _graded(work: Work, problem: FunctionProblem, unit: BenchUnit, box: Sandbox)
 def check_gold(spec: MethodSpec[Any, Any]) -> None:
     """Raises `InputError` for a method that proposes no inputs by the paper's algorithms."""
     if not (spec.writes_tests and spec.options is Options):
-        raise InputError(f"--gold-outputs is for random, prompted and utgen, not for {spec.name}")
+        raise InputError(f"gold_outputs is for random, prompted and utgen, not for {spec.name}")
 
 
 def asking_for_inputs(options: Options) -> Options:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.issue_options import bounds_options
-from refute.cli.method_options import MethodCommand, told
+from refute.cli.declared import MethodCommand
 from refute.cli.options import (
     given_names,
     json_option,
@@ -18,7 +16,9 @@ from refute.cli.options import (
 )
 from refute.cli.output import consoles, show
 from refute.errors import UNAVAILABLE, InputError
+from refute.methods import Bounds
 from refute_lab.cli.run_options import (
+    Experiment,
     bench_options,
     executor_option,
     run_options,
@@ -27,7 +27,6 @@ from refute_lab.cli.run_options import (
 )
 
 if TYPE_CHECKING:
-    from refute.methods import Bounds
     from refute.models.asking import Asked
 
 _WHERE = ("data", "run", "runs_dir", "jobs", "executor", "grade")
@@ -36,9 +35,9 @@ _OF_FILTER = ("data", "limit", "ids", "run", "jobs", "executor", "workspace")
 
 
 class _Bench(MethodCommand):
-    def named(self, args: Sequence[str]) -> str | None:
+    def named(self, given: Mapping[str, Any]) -> str | None:
         """The method that is named, or that of the run that goes on."""
-        name, run = super().named(args), told(args, "--run")
+        name, run = super().named(given), given.get("run")
         if name is not None or run is None:
             return name
         from refute_lab.runs.journal import read_header
@@ -46,14 +45,13 @@ class _Bench(MethodCommand):
         return (read_header(Path(run)) or {}).get("method")
 
 
-@click.command("bench", cls=_Bench, levels=("function", "issue"))
+@click.command("bench", cls=_Bench, levels=("function", "issue"), more=(Bounds, Experiment))
 @click.argument("dataset")
 @selecting_options
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes (default: cores).")
 @executor_option
 @model_options
 @bench_options
-@bounds_options
 @run_options
 @json_option
 @click.pass_context
@@ -63,7 +61,6 @@ def command(
     dataset: str,
     ids: str | None,
     asked: Asked,
-    bounds: Bounds,
     fixes: Path | None,
     as_json: bool,
     **how: Any,
@@ -80,7 +77,7 @@ def command(
     from refute_lab.api.benching import BenchResult, IssueBenchResult, bench
     from refute_lab.api.filtering import FilterResult, filter_fixes
 
-    how |= {**asdict(bounds), "ids": split_ids(ids)}
+    how["ids"] = split_ids(ids)
     result: BenchResult | IssueBenchResult | FilterResult
     with counting(consoles()[1]) as progress:
         if fixes is None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from refute.cli.options import FILE, json_option
+from refute.cli.declared import FILE
+from refute.cli.options import json_option
 from refute.cli.output import show
 from refute.errors import UNAVAILABLE
 from refute_lab.cli.run_options import selecting_options, show_tables, split_ids, table_options

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import click
 
+from refute.cli.declared import MethodCommand, set_by_name
 from refute.cli.options import json_option, preset_option, with_options, workspace_option
 from refute.cli.output import consoles, show
 from refute.errors import UNAVAILABLE
+from refute.parameters import parameter
 from refute_lab.cli.run_options import (
     executor_option,
     run_options,
@@ -24,70 +27,46 @@ _RULES = (
         metavar="N",
         help="Runs of tests at once (default: cores).",
     ),
-    click.option(
-        "--timeout",
-        type=click.FloatRange(0, min_open=True),
-        default=1800.0,
-        show_default=True,
-        metavar="SECONDS",
-        help="For one run of tests.",
-    ),
-    click.option(
-        "--repeat",
-        type=click.IntRange(1),
-        default=1,
-        show_default=True,
-        metavar="N",
-        help="Run predicted tests N times; a flaky test is never F→P.",
-    ),
-    click.option(
-        "--tests-only", is_flag=True, help="Drop what patches do to files that are no tests."
-    ),
-    click.option(
-        "--patch-type",
-        "patch_types",
-        type=click.Choice(["vanilla", "fuzzy", "custom"]),
-        multiple=True,
-        default=("vanilla",),
-        show_default=True,
-        help="How predictions are written; of several, the first that applies.",
-    ),
-    click.option(
-        "--mode",
-        type=click.Choice(["tests", "reproduction"]),
-        default="tests",
-        show_default=True,
-        help="reproduction: a patch adds a script, and its exit status decides.",
-    ),
-    click.option(
-        "--script", metavar="PATH", help="The script of that mode (default: the new file)."
-    ),
     workspace_option,
     task_option,
-    click.option(
-        "--compat",
-        type=click.Choice(["swtbench"]),
-        help="Also write the reference harness's reports, by its rules.",
-    ),
-    click.option(
-        "--executable",
-        type=click.Choice(["own", "golden", "printed"]),
-        help="Lines that ΔC counts: those that the predicted tests' files or the golden tests run "
-        "(own); the golden tests' files alone, the same for every method (golden); of these the "
-        "ones that run more than once, as the paper's formula says (printed).  [default: own]",
-    ),
-    click.option(
-        "--columns",
-        type=click.Choice(["later", "v1"]),
-        help="Whose F→P, F→× and P→P the table has: SWT-Bench's as it is now, or those of the "
-        "paper's first version.  [default: later]",
-    ),
     preset_option,
 )
 """Each is a parameter of `refute_lab.grade`."""
 
 
-@click.command("grade")
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Whose rules; the fields are parameters of `refute_lab.grade`, too."""
+
+    timeout: float = parameter(1800.0, "Seconds for one run of tests.", above=0)
+    repeat: int = parameter(
+        1, "Runs of the predicted tests; a flaky test is never F→P.", at_least=1
+    )
+    tests_only: bool = parameter(False, "Drop what patches do to files that are no tests.")
+    patch_types: tuple[Literal["vanilla", "fuzzy", "custom"], ...] = parameter(
+        ("vanilla",), "How predictions are written; of several, the first that applies."
+    )
+    mode: Literal["tests", "reproduction"] = parameter(
+        "tests", "reproduction: a patch adds a script, and its exit status decides."
+    )
+    script: str | None = parameter(None, "The script of that mode (default: the new file).")
+    compat: Literal["swtbench"] | None = parameter(
+        None, "Also write the reference harness's reports, by its rules."
+    )
+    executable: Literal["own", "golden", "printed"] | None = parameter(
+        None,
+        "Lines that ΔC counts: those that the predicted tests' files or the golden tests run (own);"
+        " the golden tests' files alone, the same for every method (golden); of these the ones that"
+        " run more than once, as the paper's formula says (printed).",
+    )
+    columns: Literal["later", "v1"] | None = parameter(
+        None,
+        "Whose F→P, F→× and P→P the table has: SWT-Bench's as it is now, or those of the paper's"
+        " first version.",
+    )
+
+
+@click.command("grade", cls=MethodCommand, more=(Rules,))
 @click.argument("dataset")
 @click.argument("predictions")
 @selecting_options
@@ -95,6 +74,7 @@ _RULES = (
 @executor_option
 @run_options
 @json_option
+@set_by_name
 def command(dataset: str, predictions: str, ids: str | None, as_json: bool, **how: Any) -> int:
     """Grade predicted test patches (SWT-Bench), or fixes (SWE-bench).
 

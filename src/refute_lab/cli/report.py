@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from refute.cli.options import FILE, OUTPUT
+from refute.cli.declared import FILE, OUTPUT
 from refute.cli.output import consoles, remark
 from refute_lab.cli.run_options import show_tables, table_options
 

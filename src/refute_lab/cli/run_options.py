@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from refute.cli.options import FILE, json_option, seed_option, with_options, workspace_option
+from refute.cli.declared import FILE
+from refute.cli.options import json_option, seed_option, with_options, workspace_option
 from refute.cli.output import consoles, show
+from refute.parameters import parameter
+from refute_lab.datasets.item import Evaluation, Subset
 
 if TYPE_CHECKING:
     from refute_lab.api.tables import Tabled
@@ -34,68 +38,11 @@ _RUN = (
         "--runs-dir", type=FILE, default=Path("runs"), show_default=True, help="Where runs go."
     ),
 )
-_OF_FUNCTIONS = (
+_BENCH = (
     click.option(
         "--runs", type=click.IntRange(1), default=1, metavar="N", help="Repeat with N seeds (1)."
     ),
     seed_option,
-    click.option(
-        "--visible-tests",
-        type=click.IntRange(0),
-        default=0,
-        metavar="N",
-        help="Show N asserts (MBPP).",
-    ),
-    click.option(
-        "--editor-tests",
-        type=click.IntRange(0),
-        default=0,
-        metavar="N",
-        help="Show N asserts where code is edited (MBPP).",
-    ),
-    click.option(
-        "--evaluation",
-        type=click.Choice(["evalplus", "paper"]),
-        default="evalplus",
-        help="Whose rules of grading and of edits (evalplus).",
-    ),
-    click.option(
-        "--subset",
-        type=click.Choice(["all", "extractable"]),
-        default="all",
-        help="Rows of HumanEval+ (158) and MBPP+ (375) that UTGen keeps (all).",
-    ),
-    click.option(
-        "--failing-tests",
-        type=click.IntRange(0),
-        default=0,
-        metavar="N",
-        help="Give N right failing tests with each problem (see the method `given`).",
-    ),
-    click.option(
-        "--gold-outputs",
-        is_flag=True,
-        help="Debug with the inputs that the method proposes and the reference's outputs.",
-    ),
-)
-_OF_ISSUES = (
-    click.option(
-        "--given-tests",
-        "test_files",
-        type=click.Choice(["none", "golden"]),
-        default="none",
-        help="Issues: tell the method the golden tests' files (Table 5).",
-    ),
-    click.option(
-        "--given-patch",
-        "code_patch",
-        default="",
-        metavar="golden|FILE",
-        help="Issues: show it the golden patch, or a proposal (predictions' file).",
-    ),
-    click.option(
-        "--patch-may-be-wrong", is_flag=True, help="Issues: ... and say that it may be wrong."
-    ),
     task_option,
     click.option("--grade", is_flag=True, help="Issues: grade the predictions as well."),
     click.option(
@@ -107,6 +54,31 @@ _OF_ISSUES = (
     ),
     workspace_option,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What tables of the papers vary besides the method; a preset may set it."""
+
+    visible_tests: int = parameter(0, "Asserts that are shown (MBPP).", at_least=0)
+    editor_tests: int = parameter(0, "Asserts shown where code is edited (MBPP).", at_least=0)
+    evaluation: Evaluation = parameter("evalplus", "Whose rules of grading and of edits.")
+    subset: Subset = parameter("all", "Rows of HumanEval+ (158) and MBPP+ (375) that UTGen keeps.")
+    failing_tests: int = parameter(
+        0, "Right failing tests given with each problem (see the method `given`).", at_least=0
+    )
+    gold_outputs: bool = parameter(
+        False, "Debug with the method's inputs and the reference's outputs."
+    )
+    test_files: Literal["none", "golden"] = parameter(
+        "none", "Issues: tell the method the golden tests' files (Table 5)."
+    )
+    code_patch: str = parameter(
+        "", "Issues: show it the golden patch (golden), or a proposal (predictions' file)."
+    )
+    patch_may_be_wrong: bool = parameter(False, "Issues: ... and say that it may be wrong.")
+
+
 executor_option = click.option(
     "--executor",
     metavar="NAME[:ADDRESS]",
@@ -121,7 +93,7 @@ def selecting_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def bench_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command what `bench` alone has, for functions and for issues."""
-    return with_options((*_OF_FUNCTIONS, *_OF_ISSUES))(command)
+    return with_options(_BENCH)(command)
 
 
 def run_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from refute.cli.options import FILE
+from refute.cli.declared import FILE
 from refute.errors import InputError
 from refute.extras import need
 from refute.variables import Variable

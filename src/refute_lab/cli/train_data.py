@@ -2,60 +2,58 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
-from refute.cli.options import FILE, json_option, seed_option, session_options
+from refute.cli.declared import FILE, MethodCommand
+from refute.cli.options import json_option, seed_option, session_options
 from refute.cli.output import consoles, show
+from refute.parameters import parameter
 from refute_lab.cli.run_options import executor_option
 
 
-@click.command("data")
+@dataclass(frozen=True, slots=True)
+class Making:
+    """What is made of a solution; parameters of `training_data`."""
+
+    corrupt: str | None = parameter(
+        None, "Faults by model, by mutants, or mix:SHARE by the model (model where one is given)."
+    )
+    inputs: Literal["model", "search"] | None = parameter(
+        None, "Who proposes inputs (the model where one is given)."
+    )
+    rationales: Literal["model", "template", "none"] | None = parameter(
+        None, "Reasoning in the answers (by the model where one is given, else none)."
+    )
+    faults: int = parameter(2, "Faults of a solution.", at_least=1)
+    attempts: int = parameter(5, "Attempts at a fault.", at_least=1)
+    rows_per_fault: int | None = parameter(
+        None, "Only the first attacking inputs of a fault become rows (all).", at_least=1
+    )
+    pairs_per_fault: int = parameter(2, "Preference pairs of a fault at most.", at_least=1)
+    vote_rows: bool = parameter(False, "Beside each row one of the vote's turn.")
+    prompts: Path | None = parameter(None, "Folder of templates that replace ours.")
+    evaluation: tuple[str, ...] = parameter(
+        (), "Keep away from these datasets (all in REFUTE_DATA)."
+    )
+    validation: float = parameter(
+        0.05, "Share of the solutions held out for choosing a checkpoint.", at_least=0
+    )
+
+
+@click.command("data", cls=MethodCommand, more=(Making,))
 @click.argument("source")
 @click.option("-o", "--output", type=FILE, required=True, metavar="DIR", help="Where it goes.")
 @session_options
-@click.option(
-    "--corrupt", metavar="HOW",
-    help="Faults by model, by mutants, or mix:SHARE by the model (model where one is given).",
-)  # fmt: skip
-@click.option(
-    "--inputs", type=click.Choice(["model", "search"]),
-    help="Who proposes inputs (the model where one is given).",
-)  # fmt: skip
-@click.option(
-    "--rationales", type=click.Choice(["model", "template", "none"]),
-    help="Reasoning in the answers (by the model where one is given, else none).",
-)  # fmt: skip
-@click.option("--faults", type=click.IntRange(1), default=2, metavar="N", help="A solution (2).")
-@click.option("--attempts", type=click.IntRange(1), default=5, metavar="N", help="A fault (5).")
-@click.option(
-    "--rows-per-fault", type=click.IntRange(1), metavar="N",
-    help="Only the first N attacking inputs of a fault become rows (all).",
-)  # fmt: skip
-@click.option(
-    "--pairs-per-fault", type=click.IntRange(1), default=2, metavar="N",
-    help="Preference pairs of a fault at most (2).",
-)  # fmt: skip
-@click.option("--vote-rows", is_flag=True, help="Beside each row one of the vote's turn.")
 @click.option(
     "--preset", type=click.Choice(["paper"]),
     help="paper: its form of the prompts for faults (a teaching assistant's) and rationales (with"
     " an example).",
 )  # fmt: skip
-@click.option(
-    "--prompts", type=FILE, metavar="DIR", help="Templates of your own, named as ours are."
-)
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Take so many solutions.")
-@click.option(
-    "--evaluation", multiple=True, metavar="NAME|FILE",
-    help="Keep away from this dataset (all in REFUTE_DATA).",
-)  # fmt: skip
-@click.option(
-    "--validation", type=click.FloatRange(0, 1, max_open=True), default=0.05, metavar="SHARE",
-    help="Solutions held out for choosing a checkpoint (0.05).",
-)  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Worker processes (one a core).")
 @executor_option
 @seed_option

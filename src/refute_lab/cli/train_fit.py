@@ -4,44 +4,21 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.options import FILE, json_option, with_options
+from refute.cli.declared import FILE, MethodCommand, set_by_name
+from refute.cli.options import json_option
 from refute.cli.output import consoles, show
+from refute.parameters import parameter
+from refute_lab.train.settings import DpoSettings, GrpoSettings, SftSettings
 
 if TYPE_CHECKING:
     from refute_lab.api.training_data import TrainingData
 
-_SHARED = (
-    click.option("--lora-rank", type=click.IntRange(1), metavar="N", help="(16)"),
-    click.option("--lora-alpha", type=click.IntRange(1), metavar="N", help="(32)"),
-    click.option("--lora-dropout", type=float, metavar="P", help="(sft 0.05, else 0)"),
-    click.option("--learning-rate", type=float, metavar="X", help="(5e-6, cosine)"),
-    click.option("--batch", type=click.IntRange(1), metavar="N", help="Rows in a step (16)."),
-    click.option("--micro-batch", type=click.IntRange(1), metavar="N", help="At a time (4)."),
-    click.option("--epochs", type=float, metavar="X", help="(sft 10, else 1)"),
-    click.option("--max-steps", type=click.IntRange(1), metavar="N", help="Stop after so many."),
-    click.option("--save-steps", type=click.IntRange(1), metavar="N", help="(one epoch)"),
-    click.option("--max-length", type=click.IntRange(2), metavar="N", help="Tokens of a row."),
-    click.option("--quantize/--no-quantize", default=None, help="QLoRA: the base in 4 bits."),
-    click.option("--attention", metavar="NAME", help="sdpa, flash_attention_2, eager."),
-    click.option("--bf16/--no-bf16", default=None, help="Weights in bfloat16."),
-    click.option(
-        "--gradient-checkpointing/--no-gradient-checkpointing", default=None, help="Less memory."
-    ),
-    click.option("--train-seed", "seed", type=int, metavar="N", help="Of the training (0)."),
-)
-_SETTINGS = (
-    *_SHARED,
-    click.option("--packing", type=click.Choice(["none", "flat", "blocks"]), help="Of rows."),
-)
-_ON_TOP = (
-    *_SHARED,
-    click.option("--adapter", metavar="PATH", help="An adapter (of sft) to go on from."),
-)
 _DRY_RUN = click.option("--dry-run", is_flag=True, help="Say what it would take; train nothing.")
 _MODEL = click.option(
     "--model", required=True, metavar="MODEL",
@@ -50,29 +27,28 @@ _MODEL = click.option(
 _TRACKERS = click.option(
     "--report-to", multiple=True, metavar="NAME", help="A tracker besides: tensorboard, wandb..."
 )
-_SCORING = (
-    click.option("-n", type=click.IntRange(1), default=3, metavar="N", help="Tests each (3)."),
-    click.option(
-        "--problems", type=click.IntRange(1), metavar="N", help="Use so many validation problems."
-    ),
-    click.option(
-        "--max-tokens", type=click.IntRange(1), default=2048, metavar="N",
-        help="Of an answer (2048).",
-    ),
-)  # fmt: skip
 _OUTPUT = click.option(
     "-o", "--output", type=FILE, required=True, metavar="DIR", help="Where it goes."
 )
 
 
-@click.command("sft")
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """How checkpoints are scored."""
+
+    n: int = parameter(3, "Tests for each problem.", at_least=1)
+    problems: int | None = parameter(None, "Use so many validation problems.", at_least=1)
+    max_tokens: int = parameter(2048, "Of an answer.", at_least=1)
+
+
+@click.command("sft", cls=MethodCommand, more=(SftSettings,))
 @click.argument("data", type=FILE)
 @_OUTPUT
 @_MODEL
-@with_options(_SETTINGS)
 @_TRACKERS
 @_DRY_RUN
 @json_option
+@set_by_name
 def sft(data: Path, output: Path, as_json: bool, **how: Any) -> int:
     """Train a LoRA adapter on the rows that `refute train data` made.
 
@@ -85,15 +61,14 @@ def sft(data: Path, output: Path, as_json: bool, **how: Any) -> int:
     return 0
 
 
-@click.command("dpo")
+@click.command("dpo", cls=MethodCommand, more=(DpoSettings,))
 @click.argument("data", type=FILE)
 @_OUTPUT
 @_MODEL
-@with_options(_ON_TOP)
-@click.option("--beta", type=float, metavar="X", help="Pull to the reference model (0.1).")
 @_TRACKERS
 @_DRY_RUN
 @json_option
+@set_by_name
 def dpo(data: Path, output: Path, as_json: bool, **how: Any) -> int:
     """Train an adapter to prefer tests that attack and are right (DPO).
 
@@ -106,21 +81,15 @@ def dpo(data: Path, output: Path, as_json: bool, **how: Any) -> int:
     return 0
 
 
-@click.command("grpo")
+@click.command("grpo", cls=MethodCommand, more=(GrpoSettings,))
 @click.argument("data", type=FILE)
 @_OUTPUT
 @_MODEL
-@with_options(_ON_TOP)
-@click.option("--beta", type=float, metavar="X", help="Pull to the reference model (0).")
-@click.option("--generations", type=click.IntRange(2), metavar="N", help="Answers a prompt (8).")
-@click.option("--max-completion", type=click.IntRange(1), metavar="N", help="Tokens (1024).")
-@click.option("--temperature", type=float, metavar="X", help="Of the answers (1.0).")
-@click.option("--attack-credit", type=float, metavar="X", help="For an attack alone (0).")
-@click.option("--right-credit", type=float, metavar="X", help="For a right output alone (0).")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Sandboxes (one a core).")
 @_TRACKERS
 @_DRY_RUN
 @json_option
+@set_by_name
 def grpo(data: Path, output: Path, as_json: bool, **how: Any) -> int:
     """Train an adapter with the verdict on its tests as the reward (GRPO).
 
@@ -133,14 +102,14 @@ def grpo(data: Path, output: Path, as_json: bool, **how: Any) -> int:
     return 0
 
 
-@click.command("select")
+@click.command("select", cls=MethodCommand, more=(Scoring,))
 @click.argument("run", type=FILE)
 @click.option(
     "--validation", type=FILE, required=True, metavar="PATH",
     help="A JSONL file of problems, or the folder of `refute train data`.",
 )  # fmt: skip
-@with_options(_SCORING)
 @json_option
+@set_by_name
 def select(run: Path, validation: Path, as_json: bool, **how: Any) -> int:
     """Score every checkpoint of a run on validation problems; copy the best one to RUN/best.
 
@@ -152,7 +121,7 @@ def select(run: Path, validation: Path, as_json: bool, **how: Any) -> int:
     return 0
 
 
-@click.command("all")
+@click.command("all", cls=MethodCommand, more=(SftSettings, Scoring))
 @click.argument("source")
 @_OUTPUT
 @_MODEL
@@ -160,10 +129,9 @@ def select(run: Path, validation: Path, as_json: bool, **how: Any) -> int:
     "--data-model", metavar="SPEC", help="Makes the data: openai:NAME, hf:PATH... or none."
 )
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Take so many solutions.")
-@with_options(_SETTINGS)
 @_TRACKERS
-@with_options(_SCORING)
 @json_option
+@set_by_name
 def all_stages(source: str, output: Path, as_json: bool, **how: Any) -> int:
     """Data, training and the choice of a checkpoint, into DIR/data and DIR/run.
 

@@ -11,7 +11,7 @@
 | ``test_patch`` or ``golden_test_patch`` | needed | its tests |
 | ``FAIL_TO_PASS``, ``PASS_TO_PASS`` | | a list, or a string that holds one (JSON or Python) |
 | ``created_at``, ``version`` | | |
-| ``text`` | | a prompt about the issue, for `--row-prompt` |
+| ``text`` | | a prompt about the issue, for `row_prompt` |
 | ``environment``, ``image``, ... | | how tests are run: see `refute_lab.swt.recipes` |
 
 ``hints_text`` is never shown: it holds comments that were written after the issue was opened. The

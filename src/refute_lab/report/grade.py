@@ -100,7 +100,9 @@ def _cautions(summary: Summary) -> list[str]:
     if summary.counted < summary.n:
         notes.append(f"ΔC is a mean over {summary.counted}: the others have no line that it counts")
     if summary.others:
-        notes.append(f"{summary.others} predictions touch files that are no tests (--tests-only)")
+        notes.append(
+            f"{summary.others} predictions touch files that are no tests (--set tests_only=true)"
+        )
     if summary.flaky:
         notes.append(f"{summary.flaky} predictions hold a flaky test; it counts against them")
     if summary.doubtful:

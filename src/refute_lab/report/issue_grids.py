@@ -125,7 +125,7 @@ def _rules(run: GradedRun) -> str:
 
 
 def _executable(run: GradedRun) -> str:
-    """The lines that ΔC counts, as `--executable` of the grading named them."""
+    """The lines that ΔC counts, as `executable` of the grading named them."""
     header = read_header(run.folder / "grades" / "predictions") or read_header(run.folder) or {}
     terms = header.get("terms")
     return str(terms.get("executable", "own")) if isinstance(terms, dict) else "own"
@@ -164,7 +164,7 @@ def _version_1(study: Study, found: Sequence[Sequence[Match]]) -> list[Grid]:
     other = [one.label for one in study.subjects if _executable(one.run) != "printed"]
     if other:
         shown = _some(other)
-        notes.append(f"ΔC of {shown} counts other lines than version 1's (--executable printed)")
+        notes.append(f"ΔC of {shown} counts other lines than version 1's (executable=printed)")
     return [Grid("swt-2", title, ("", "n", *V1_HEADS.values()), rows, tuple(notes), shown=False)]
 
 
@@ -196,7 +196,7 @@ def cautions(study: Study) -> list[str]:
     if len(set(ways)) > 1:
         each = zip(study.subjects, ways, strict=True)
         told = "; ".join(f"{subject.label}: {way}" for subject, way in each)
-        lines.append(f"ΔC counts other lines from run to run (--executable): {told}")
+        lines.append(f"ΔC counts other lines from run to run (executable): {told}")
     for subject in study.subjects:
         summary = subject.summary
         if summary.counted < summary.n:

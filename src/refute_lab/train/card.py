@@ -123,7 +123,7 @@ def card(data: Mapping[str, Any]) -> str:
 
 def _preferences(found: Mapping[str, Any]) -> str:
     if not found["answers_read"]:
-        return "None: pairs are made of a model's attempts at an input (`--inputs model`)."
+        return "None: pairs are made of a model's attempts at an input (`--set inputs=model`)."
     return (
         "Pairs of the model's own attempts at one fault: the chosen one attacks and its output is "
         "right, the rejected one can be read and is not.\n\n"
@@ -145,7 +145,8 @@ def _contamination(found: Mapping[str, Any]) -> str:
     if not found["checked"]:
         return (
             "**Not checked**: no evaluation set was there. Figures of a model that is trained on "
-            "this data may be too good. Set REFUTE_DATA or give `--evaluation`, and make it again."
+            "this data may be too good. Set REFUTE_DATA or name them by `--set evaluation=FILE`, "
+            "and make it again."
         )
     sets = ", ".join(found["evaluation_sets"])
     text = f"Compared with: {sets}. Measure: {found['measure']}. Removed: {found['removed']} tasks."

@@ -84,9 +84,9 @@ def test_a_preset_gives_way_to_what_is_given() -> None:
     assert released.vote_sampling(released.sampling(0)).temperature == 0.8
     told = departures(preset_of("paper", "function"), UTGEN, {"guard"}, {"subset": "all"})
     assert "guard" not in told
-    assert "--no-raises" in told
-    assert "--shown last (default next)" in told
-    assert "--subset extractable (default all)" in told
+    assert "raises=false (default true)" in told
+    assert "shown=last (default next)" in told
+    assert "subset=extractable (default all)" in told
 
 
 def test_every_value_of_a_preset_is_one_of_an_option() -> None:

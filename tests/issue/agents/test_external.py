@@ -215,10 +215,10 @@ def test_a_preset_is_started_by_its_name(
 @pytest.mark.parametrize(
     ("agent", "network", "why"),
     [
-        (None, False, "name an agent with --agent"),
-        ("  ", True, "name an agent with --agent"),
+        (None, False, "name an agent with --set agent"),
+        ("  ", True, "name an agent with --set agent"),
         ("claude", True, "no preset"),
-        ("codex", False, "add --allow-network"),
+        ("codex", False, "add --set network=true"),
         ("aider", True, "no program 'aider' on PATH"),
     ],
 )

@@ -95,7 +95,7 @@ def test_gold_and_others(bench: Bench) -> None:
     run = bench.folder / "run"
     ids = "shop-0,shop-1,shop-2,shop-3,shop-4"
     path = bench.predict("mixed", patches)
-    found = bench.run(path, "--ids", ids, "--run", run, "--compat", "swtbench")
+    found = bench.run(path, "--ids", ids, "--run", run, "--set", "compat=swtbench")
     assert {one["id"]: one["status"] for one in found["instances"]} == {
         "shop-0": "success",
         "shop-1": "fails_after",
@@ -174,7 +174,7 @@ def test_fuzzy_predictions(bench: Bench) -> None:
     slips = re.sub("@@ .* @@", "@@ -1,1 +1,1 @@", diff("tests/test_cart.py", TESTS, new))
     path = bench.predict("slips", {"shop-0": f"Here it is:\n```diff\n{slips}```\nDone."})
     assert bench.run(path, "--limit", "1")["statuses"] == {"not_applicable": 1}
-    fuzzy = bench.run(path, "--limit", "1", "--patch-type", "fuzzy")
+    fuzzy = bench.run(path, "--limit", "1", "--set", "patch_types=fuzzy")
     assert fuzzy["statuses"] == {"success": 1}
 
 
@@ -195,7 +195,7 @@ def test_killed_in_the_middle_and_resumed(bench: Bench) -> None:
     patches |= {f"shop-{n}": new_file(SCRIPT + f"# {n}\n", "r.py") for n in range(0, 20, 2)}
     patches |= {f"shop-{n}": new_file("raise SystemExit(0)\n", "r.py") for n in range(0, 20, 8)}
     path, run = bench.predict("scripts", patches), bench.folder / "killed"
-    options = ("--mode", "reproduction", "--jobs", "2", "--run", run)
+    options = ("--set", "mode=reproduction", "--jobs", "2", "--run", run)
     journal = run / "journal.jsonl"
     process = subprocess.Popen(
         bench.command(path, *options), env=bench.env, stderr=subprocess.DEVNULL
@@ -216,7 +216,7 @@ def test_killed_in_the_middle_and_resumed(bench: Bench) -> None:
     ids = [json.loads(line)["id"] for line in lines[1:]]
     assert sorted(ids) == sorted(patches)
     assert found["statuses"] == {"empty": 10, "success": 7, "passes_before": 3}
-    whole = bench.run(path, "--mode", "reproduction", "--run", bench.folder / "whole")
+    whole = bench.run(path, "--set", "mode=reproduction", "--run", bench.folder / "whole")
 
     def comparable(document: dict[str, Any]) -> dict[str, Any]:
         rows = [{**row, "seconds": None} for row in document["instances"]]

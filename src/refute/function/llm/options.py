@@ -63,10 +63,10 @@ class SuiteOptions(SamplingOptions):
         " by letting the model continue that answer.",
     )
     vote_temperature: float | None = parameter(
-        None, "Of the samples of a vote (as --temperature).", at_least=0
+        None, "Of the samples of a vote (as temperature).", at_least=0
     )
     vote_tokens: int | None = parameter(
-        None, "Of one sample of a vote (as --max-tokens).", at_least=1
+        None, "Of one sample of a vote (as max_tokens).", at_least=1
     )
 
     @property
@@ -127,10 +127,8 @@ def refuse_ablations(method: str, options: Options) -> None:
     strange = [one for one in parameters_of(Options) if one.name in _ABLATIONS]
     strange = [one for one in strange if getattr(options, one.name) != one.default]
     if strange:
-        flags = ", ".join(
-            one.flags[-1 if getattr(options, one.name) is False else 0] for one in strange
-        )
+        names = ", ".join(one.name for one in strange)
         raise InputError(
-            f"{method} is not the paper's: {flags} (see --preset) is for random, prompted, "
+            f"{method} is not the paper's: {names} (see --preset) is for random, prompted, "
             "utgen and no-ut; name one with --method"
         )

@@ -1,8 +1,8 @@
 """Debugging with the tests that are given: the upper bound, where they are right.
 
 The released code of UTGen has modes in which the reference answers (`*_oracle`). Here the harness
-hands right tests in as given ones (`refute bench --failing-tests N`, `--gold-outputs`): the method
-sees tests and no answer key, and does the same with tests of a user's own (`--tests FILE`).
+hands right tests in as given ones (`refute bench --set failing_tests=N`, `gold_outputs=true`): the
+method sees tests and no answer key, and does the same with tests of a user's own (`--tests FILE`).
 """
 
 from __future__ import annotations

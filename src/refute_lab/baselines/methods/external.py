@@ -4,7 +4,7 @@ Without `network` the command runs in the workspace's jail as tests do: no netwo
 repository, its environment and the machine's programs, no variables of the user's. That is enough
 for a script, or a model in process.
 
-With `network` (`--allow-network`) it runs on this machine as the user does, in a private copy of
+With `network` (`--set network=true`) it runs on this machine as the user does, in a private copy of
 the repository. NOT protected then: everything the user can read, write and reach, the keys in the
 environment among it; processes that the agent moves to a session of their own outlive it. What
 still holds: the user's checkout is not touched, the copy has a history of one commit and nothing
@@ -71,16 +71,18 @@ def chosen_agent(agent: str | None, *, network: bool) -> Agent:
     known = presets()
     names = ", ".join(known)
     if not agent or not agent.strip():
-        raise InputError(f"name an agent with --agent: a command with {_PLACE}, or one of {names}")
+        raise InputError(
+            f"name an agent with --set agent=...: a command with {_PLACE}, or one of {names}"
+        )
     if agent not in known:
         if _PLACE not in agent:
-            raise InputError(f"--agent {agent!r} is no preset ({names}) and has no {_PLACE}")
+            raise InputError(f"agent = {agent!r}: is no preset ({names}) and has no {_PLACE}")
         return Agent("command", agent)
     chosen = known[agent]
     if chosen.network and not network:
         raise InputError(
-            f"{agent} needs the network and its key: add --allow-network; it then runs outside of "
-            "the jail and can read your files"
+            f"{agent} needs the network and its key: add --set network=true; it then runs outside "
+            "of the jail and can read your files"
         )
     program = chosen.command.split()[0]
     if shutil.which(program) is None:
@@ -104,7 +106,7 @@ class ExternalOptions:
         chosen_agent(self.agent, network=self.network)
 
 
-@method("external", summary="any coding agent, as a command (--agent)")
+@method("external", summary="any coding agent, as a command (--set agent=...)")
 async def external(
     problem: IssueProblem, *, ctx: Context, options: ExternalOptions
 ) -> Reproduction:
@@ -122,7 +124,7 @@ async def external(
     elif done.status == _NOT_FOUND and not network:
         remarks.append(
             "the agent's program was not found in the jail, where only the machine's programs and "
-            "the repository's environment are; --allow-network runs it outside"
+            "the repository's environment are; --set network=true runs it outside"
         )
     elif done.status:
         remarks.append(f"the agent ended with exit status {done.status}")

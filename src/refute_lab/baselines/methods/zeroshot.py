@@ -68,7 +68,7 @@ class PromptOptions:
         CONTEXT_TOKENS, "Tokens of the repository in one prompt.", at_least=500
     )
     given_alone: bool = parameter(
-        False, "Show the files of --given-tests and --given-patch in place of those of BM25."
+        False, "Show the files of test_files and code_patch in place of those of BM25."
     )
     row_prompt: bool = parameter(
         False, "Ask the prompt that the dataset's row holds (its field `text`) instead of ours."
@@ -237,7 +237,7 @@ def _prompt(
 ) -> str:
     if options.row_prompt:
         if not problem.prompt:
-            raise InputError(f"{problem.id}: --row-prompt: the row has no field `text`")
+            raise InputError(f"{problem.id}: row_prompt: the row has no field `text`")
         return problem.prompt
     issue, given = problem.text, ctx.given
     first = (*given.test_files, *touched_files(given.code_patch))

@@ -109,7 +109,9 @@ def grade_prediction(
         return _without_run(key, "not_applicable", others, "it is no unified diff")
     script = _script(patch, terms) if terms.mode == "reproduction" else None
     if script == "":
-        told = "a reproduction script is one new Python file; --script names it among several"
+        told = (
+            "a reproduction script is one new Python file; --set script=PATH names it among several"
+        )
         return _without_run(key, "no_test", others, told)
     files = () if script is not None else test_files(patch)
     try:

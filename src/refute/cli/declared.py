@@ -1,0 +1,215 @@
+"""Commands whose options are fields of dataclasses (`refute.parameters`).
+
+An option that is seldom wanted has no flag: `--set NAME=VALUE` takes those of the method that is
+run, and what else the command sets by name. Those of the model are shown by `--help-model`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from refute.parameters import pairs_of, parameters_of, settable
+from refute.storage import refuse_links
+
+if TYPE_CHECKING:
+    from refute.methods import Level, MethodSpec
+    from refute.parameters import Parameter
+
+SET_BY_SETTINGS = "set in settings"
+"""In the defaults of a context: what settings set by name."""
+_TYPES: Mapping[type[Any], Any] = {int: click.IntRange, float: click.FloatRange}
+_METAVARS = {int: "N", float: "X", Path: "FILE"}
+FILE = click.Path(path_type=Path)
+
+
+class _Output(click.Path):
+    """Refuses links before the work, not after it."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Path:
+        path = Path(super().convert(value, param, ctx))  # type: ignore[arg-type]
+        refuse_links(path)
+        return path
+
+
+OUTPUT = _Output(path_type=Path)
+"""A file to write."""
+
+
+class _Option(click.Option):
+    """Its help says its default; its bounds are told where they are overstepped."""
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        return {}
+
+
+class ModelOption(_Option):
+    """Shown by `--help-model` alone."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        return super().get_help_record(ctx) if ctx.meta.get("help-model") else None
+
+
+def option_of(one: Parameter) -> click.Option:
+    """The option that a field declares."""
+    made, text = ModelOption if one.of_model else _Option, one.help
+    if one.default not in (None, False, "", ()):
+        default = "yes" if one.default is True else one.default
+        text = f"{text.rstrip('.')} ({f'{default:g}' if one.kind is float else default})."
+    return made(
+        ["/".join(one.flags), one.name],
+        type=_type(one),
+        is_flag=one.kind is bool,
+        multiple=one.many,
+        default=one.default,
+        help=text,
+        metavar=one.metavar or (None if one.choices else _METAVARS.get(one.kind)),
+    )
+
+
+def _type(one: Parameter) -> Any:
+    if one.choices:
+        return click.Choice(one.choices)
+    if one.kind is Path:
+        return OUTPUT if one.writes else FILE
+    if one.kind not in _TYPES:
+        return None if one.kind is bool else str
+    low = one.at_least if one.above is None else one.above
+    return _TYPES[one.kind](low, one.at_most, min_open=one.above is not None)
+
+
+def options_of(kind: type[Any], names: Sequence[str]) -> list[click.Option]:
+    """The options that these fields of a class declare."""
+    known = {one.name: one for one in parameters_of(kind)}
+    return [option_of(known[name]) for name in names]
+
+
+def help_model_option() -> click.Option:
+    """`--help-model`, of a command with options of a model."""
+
+    def show(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+        if not wanted or ctx.resilient_parsing:
+            return
+        ctx.meta["help-model"] = True
+        formatter = ctx.make_formatter()
+        ours = (one for one in ctx.command.get_params(ctx) if isinstance(one, ModelOption))
+        with formatter.section("Options of the model"):
+            formatter.write_dl([row for one in ours if (row := one.get_help_record(ctx))])
+        click.echo(formatter.getvalue(), nl=False)
+        ctx.exit()
+
+    return click.Option(
+        ["--help-model"], is_flag=True, is_eager=True, expose_value=False, callback=show,
+        help="Show the model's options: address, cache, budget...",
+    )  # fmt: skip
+
+
+def set_option(more: Sequence[type[Any]], *, methods: bool) -> click.Option:
+    """`--set NAME=VALUE` for the fields of `more`, and for options of methods."""
+    names = ", ".join(settable(more))
+    whose = ["an option of the method (`refute methods NAME`)"] * methods
+    text = " or ".join((*whose, *([names] if names else ())))
+    return click.Option(
+        ["--set"], multiple=True, metavar="NAME=VALUE", help=f"{text[0].upper()}{text[1:]}."
+    )
+
+
+class MethodCommand(click.Command):
+    """A command that sets by name what has no flag of its own: options of the method that it runs,
+    and the fields of the classes `more`."""
+
+    def __init__(
+        self,
+        *args: Any,
+        levels: tuple[Level, ...] = (),
+        more: tuple[type[Any], ...] = (),
+        **how: Any,
+    ) -> None:
+        super().__init__(*args, **how)
+        self.levels, self.more = levels, more
+        last = [set_option(more, methods=bool(levels))] if more or levels else []
+        if any(isinstance(one, ModelOption) for one in self.params):
+            last.append(help_model_option())
+        self.params += last
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Raises `InputError` for a flag of what is set by name, with what to write instead."""
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            from refute.selection import explained_flag
+
+            specs = self._specs({name: told(given, f"--{name}") for name in _CHOOSING})
+            value = told(given, error.option_name) or ""
+            raise explained_flag(error.option_name, value, self.more, specs) or error from None
+
+    def take_set(self, ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
+        """Take what is set by name out of a command's parameters: the values by name.
+
+        Of settings those that mean something here. Raises `InputError`.
+        """
+        texts: Mapping[str, str] = pairs_of(given.pop("set", ()))
+        settings: Mapping[str, Any] = ctx.lookup_default(SET_BY_SETTINGS) or {}
+        if not texts and not settings:
+            return {}
+        from refute.selection import read_options
+
+        specs = self._specs(given)
+        known = settable((*self.more, *(spec.options for spec in specs)))
+        set_here = {name: value for name, value in settings.items() if name in known}
+        return {**set_here, **read_options(texts, specs, self.more)}
+
+    def named(self, given: Mapping[str, Any]) -> str | None:
+        """The method that the command line names."""
+        return given.get("method")
+
+    def _specs(self, given: Mapping[str, Any]) -> list[MethodSpec[Any, Any]]:
+        """The methods that may be run: the named one, else the defaults.
+
+        Raises `InputError` for an unknown one."""
+        if not self.levels:
+            return []
+        from refute.registry import METHODS, method_of
+        from refute.selection import default_method
+
+        name = self.named(given)
+        if name is None:
+            model = given.get("model")
+            return [method_of(default_method(level, model), level) for level in self.levels]
+        if "issue" in self.levels and name.startswith("pass@"):
+            from refute.issue.choosing import issue_method
+
+            return [issue_method(name)]
+        return [method_of(name, self.levels[0]) if len(self.levels) == 1 else METHODS.get(name)]
+
+
+def set_by_name(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give the function of a `MethodCommand` what is set by name as arguments."""
+
+    @functools.wraps(command)
+    def called(*args: Any, **given: Any) -> Any:
+        context = click.get_current_context()
+        assert isinstance(context.command, MethodCommand)
+        return command(*args, **context.command.take_set(context, given), **given)
+
+    return called
+
+
+_CHOOSING = ("method", "model", "run")
+"""The options that say which methods may be run."""
+
+
+def told(args: Sequence[str], flag: str) -> str | None:
+    """The value of an option, as the command line gives it, before anything is read."""
+    value = None
+    for at, arg in enumerate(args):
+        if arg == flag and at + 1 < len(args) and not args[at + 1].startswith("--"):
+            value = args[at + 1]
+        elif arg.startswith(f"{flag}="):
+            value = arg.partition("=")[2]
+    return value
