@@ -31,6 +31,11 @@ coverage *ARGS:
 house:
     python -P tests/house.py
 
+# what moved in runs as a user makes them and in counted rows since it was last written down: about
+# five minutes on two cores; --write: write it down
+pins *ARGS:
+    python -m tests.pins {{ ARGS }}
+
 # how long each file of tests takes, into tests/durations.json: the longest are begun first
 durations *ARGS:
     pytest --record-durations {{ ARGS }}
