@@ -1,4 +1,4 @@
-"""Completion, models, places, framework inputs, and the source of tests."""
+"""Completion, models, places, and the source of tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 
 from refute.issue.snippet.completion import Prelude, completed, models_of, reduced, stub_models
 from refute.issue.snippet.embedded_tests import given_tests, relative_home
-from refute.issue.snippet.frameworks import framework_claims
 from refute.issue.snippet.import_lookup import Names, module_of
 from refute.issue.snippet.issue_reader import read_issue_text
 from refute.issue.snippet.method import missing_attribute
@@ -187,55 +186,6 @@ def test_slugs() -> None:
 def test_special_methods_that_are_missing(text: str, found: tuple[str, str] | None) -> None:
     promise = missing_attribute(text)
     assert (promise and (promise.owner, promise.method)) == found
-
-
-def claimed(text: str, *files: str) -> list[str]:
-    pieces = read_issue_text(text)
-    found = framework_claims(pieces, dict.fromkeys(files, ""))
-    return [f"{claim.focus.source} {claim.expected}".strip() for claim, _ in found]
-
-
-def test_management_commands() -> None:
-    text = "$ python -m django shell -c \"\nimport a\nf()\"\nNameError: name 'a' is not defined\n"
-    assert claimed(text, "django/core/management/__init__.py") == [
-        "call_command('shell', '-c', '\\nimport a\\nf()')"
-    ]
-
-
-def test_inner_runs_of_pytest() -> None:
-    text = (
-        "x\n```python\ndef test_a():\n    pass\n```\n```\n===== 1 xfailed in 0.07s =====\n```\n"
-        "```\nINTERNALERROR> KeyError: 'b'\n```\n"
-    )
-    assert claimed(text, "src/_pytest/python.py") == [
-        "'INTERNALERROR' in result.stdout.str() False",
-        "'1 xfailed' in result.stdout.str() True",
-        "\"KeyError: 'b'\" in result.stdout.str() False",
-    ]
-
-
-def test_a_test_that_a_traceback_quotes_is_made_once() -> None:
-    quoted = "```\ndef test_a():\n    x = 1\n>   assert 0\n=== 1 failed in 1s ===\n```\n"
-    pieces = read_issue_text("x\n```python\ndef test_a():\n    assert 0\n```\n" + quoted)
-    (claim, _), *_ = framework_claims(pieces, {"src/_pytest/python.py": ""})
-    assert [row.source.count("def test_a") for row in claim.setup] == [1, 0]
-
-
-def test_warnings_of_sphinx() -> None:
-    text = "x\n```rst\n.. option:: [a]\n```\n```\nindex.rst:4: WARNING: Malformed option\n```\n"
-    assert claimed(text, "sphinx/testing/restructuredtext.py") == [
-        "'Malformed option' in app._warning.getvalue() False"
-    ]
-
-
-def test_messages_of_pylint() -> None:
-    text = (
-        '### Bug\n```python\n# ???: no\n```\n### Command used\n```shell\npylint a.py --notes="?"\n'
-        "```\n### Pylint output\n```\n```\n### Expected behavior\n```\na.py:1:1: W0511: no\n```\n"
-    )
-    (claim,) = claimed(text, "pylint/reporters/text.py")
-    assert "W0511" in claim
-    assert claim.endswith("is not None True")
 
 
 def test_what_rests_on_a_name_that_is_nowhere_is_left_out() -> None:

@@ -60,9 +60,5 @@ class Claim:
     """`equals`: source of a literal; `text`: the string itself; `raises`: the exception's name."""
     form: str = ""
     """`text`: by `str` or `repr`. `runs`, `raises`: the value is shown by it, not only made."""
-    fixtures: tuple[str, ...] = ()
-    """Names of pytest's fixtures that it uses."""
     failure: str = "AssertionError"
     """Type of the exception with which it must fail on the original code."""
-    message: str = ""
-    """Where it was not probed: what the message of that exception must be like."""

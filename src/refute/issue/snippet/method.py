@@ -23,12 +23,11 @@ from refute.issue.snippet.assertion import claims
 from refute.issue.snippet.completion import Completed
 from refute.issue.snippet.embedded_tests import given_tests, relative_home
 from refute.issue.snippet.evidence import Claim
-from refute.issue.snippet.frameworks import framework_claims
 from refute.issue.snippet.inline_code import with_inline_code
 from refute.issue.snippet.issue_reader import Piece, read_issue_text, spoken_calls
 from refute.issue.snippet.rendering import Style, TestSketch, patch_of, probe, tested, with_tests
 from refute.issue.snippet.script import Script, Statement, missing_names, statements
-from refute.issue.snippet.shown_errors import ShownError, likeness
+from refute.issue.snippet.shown_errors import likeness
 from refute.issue.snippet.subject import IssueSubject
 from refute.issue.snippet.trials import Bench, Ran, result_of
 from refute.methods import Bounds, Context, NoOptions, Spawn, method
@@ -123,8 +122,6 @@ class Case:
         if given is not None:
             return given
         candidates = self._claims()
-        if not candidates:
-            candidates = framework_claims(self.subject.pieces, self.subject.files)
         promised = missing_attribute(self.subject.text)
         if promised is not None and not candidates:
             statement = self.subject.names.import_of(promised.owner)
@@ -141,7 +138,7 @@ class Case:
 
     def _given(self) -> Found | None:
         if "src/_pytest/__init__.py" in self.subject.files:
-            return None  # tests in its issues are examples of what pytest does with tests
+            return None  # a test in an issue of pytest is its input, seldom the test to add
         base = "TestCase"
         source = given_tests(self.subject.rows, self.subject.names, self.subject.prelude, base)
         homes = self.subject.homes
@@ -260,8 +257,7 @@ class Case:
         if not homes:
             self.reason = "the repository has no tests to put one to"
             return None
-        # pytest's fixtures are given to functions only
-        styles = [Style()] if any(c.fixtures for c, _ in candidates) else self.subject.styles
+        styles = self.subject.styles
         chosen: dict[str, tuple[Claim, TestSketch]] = {}
         for claim, imports in candidates:
             if claim.confidence < LEAST_CONFIDENCE or len(chosen) >= MOST_CLAIMS:
@@ -333,10 +329,7 @@ class Case:
 def _as_claimed(claim: Claim, failure: Failure) -> bool:
     name = failure.type.rpartition(".")[2]
     missed = claim.kind == "raises" and name == "Failed"  # as pytest and SymPy say it
-    if not missed and name != claim.failure.rpartition(".")[2]:
-        return False
-    shown = ShownError(claim.failure.rpartition(".")[2], claim.message)
-    return not claim.message or likeness(failure.type, failure.message, [shown]) >= 0.75
+    return missed or name == claim.failure.rpartition(".")[2]
 
 
 def _in_full(claim: Claim, script: Script) -> list[Claim]:

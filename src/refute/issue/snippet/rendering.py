@@ -51,7 +51,6 @@ class TestSketch:
     imports: tuple[str, ...]
     body: tuple[str, ...]
     """Sources of statements at no indentation."""
-    fixtures: tuple[str, ...] = ()
 
 
 def slug(title: str, most: int = 48) -> str:
@@ -109,7 +108,7 @@ def tested(claim: Claim, name: str, imports: tuple[str, ...], style: Style) -> T
     else:
         expected = claim.expected if claim.kind == "equals" else _quoted(claim.expected)
         body.append(_equal(value, expected, style))
-    return TestSketch(name, imports, tuple(body), claim.fixtures)
+    return TestSketch(name, imports, tuple(body))
 
 
 def with_tests(
@@ -201,8 +200,7 @@ def _function(draft: TestSketch, style: Style) -> str:
     imports = "\n".join(merged(draft.imports))
     body = "\n".join(_dedented(source) for source in draft.body)
     lines = f"{imports}\n\n{body}" if imports else body
-    arguments = ", ".join((*(("self",) if style.base else ()), *draft.fixtures))
-    head = f"def test_{draft.name}({arguments}):\n"
+    head = f"def test_{draft.name}({'self' if style.base else ''}):\n"
     return head + reindented(_marked(lines), "    ")
 
 
