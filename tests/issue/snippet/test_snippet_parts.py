@@ -1,4 +1,4 @@
-"""Completion, models, places, and the source of tests."""
+"""Completion, places, and the source of tests."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import ast
 
 import pytest
 
-from refute.issue.snippet.completion import Prelude, completed, models_of, reduced, stub_models
+from refute.issue.snippet.completion import completed
 from refute.issue.snippet.embedded_tests import given_tests, relative_home
 from refute.issue.snippet.import_lookup import Names, module_of
 from refute.issue.snippet.issue_reader import read_issue_text
 from refute.issue.snippet.method import missing_attribute
-from refute.issue.snippet.placement import frame_files, home_for_models, homes_for_tests, styles_of
+from refute.issue.snippet.placement import frame_files, homes_for_tests, styles_of
 from refute.issue.snippet.rendering import Style, TestSketch, patch_of, slug, with_tests
 from refute.issue.snippet.script import Statement, scripts, statements
-from refute.issue.snippet.subject import _homes_of_attributes, borrowed_from, homes_in
+from refute.issue.snippet.subject import _homes_of_attributes
 
 FILES = {
     "shop/__init__.py": "",
@@ -53,33 +53,12 @@ def test_modules(path: str, module: str | None) -> None:
 def test_an_example_is_completed_and_foreign_imports_go() -> None:
     text = "```python\nfrom myproject.views import view\ntotal([Price()])\n```\n"
     (script,) = scripts(statements(read_issue_text(text)))
-    made = completed(script, Names(FILES), Prelude())
+    made = completed(script, Names(FILES))
     assert made is not None
     assert made.script.sources == ("total([Price()])",)
     assert made.imports == ("from shop.fields import Price", "from shop.sums import total")
     (unknown,) = scripts(statements(read_issue_text("```python\nview(1)\n```\n")))
-    assert completed(unknown, Names(FILES), Prelude()) is None
-
-
-def test_models_with_what_they_rest_on() -> None:
-    code = (
-        "```python\nclass Item(Base):\n    kind = models.CharField(choices=KINDS)\n"
-        "class Base(models.Model):\n    pass\nKINDS = [('a', 'b')]\nclass View: pass\n```\n"
-    )
-    prelude = models_of(rows(code))
-    assert prelude.names == {"Item", "Base", "KINDS"}
-    sources = [row.source.split("\n")[0] for row in prelude.statements]
-    assert sources.index("class Base(models.Model):") < sources.index("class Item(Base):")
-
-
-def test_models_that_are_only_used() -> None:
-    code = (
-        "```python\nBook.objects.filter(pages__gt=3, title='x').order_by('-year')\nOther(1)\n```\n"
-    )
-    (source,) = stub_models(rows(code), {"Book", "Other"}).values()
-    fields = [node.targets[0].id for node in ast.walk(ast.parse(source))  # type: ignore[attr-defined]
-              if isinstance(node, ast.Assign)]  # fmt: skip
-    assert set(fields) == {"pages", "title", "year"}
+    assert completed(unknown, Names(FILES)) is None
 
 
 def test_the_nearest_test_file() -> None:
@@ -102,7 +81,7 @@ def test_tests_of_the_issue_go_where_their_imports_work() -> None:
         "class T(TestCase):\n    def test_a(self):\n        setup(1)\n```\n"
     )
     files = {**FILES, "tests/a/test_case.py": "from unittest import TestCase\n"}
-    source = given_tests(rows(code), Names(files), Prelude(), "TestCase")
+    source = given_tests(rows(code), Names(files), "TestCase")
     assert source is not None
     assert ".models" not in source
     assert "from unittest import TestCase" in source
@@ -112,26 +91,17 @@ def test_tests_of_the_issue_go_where_their_imports_work() -> None:
 def test_methods_without_their_class_get_one() -> None:
     code = "```python\ndef test_a(self):\n    self.assertEqual(total([]), 1)\n```\n"
     files = {**FILES, "tests/a/test_case.py": "from unittest import TestCase\n"}
-    source = given_tests(rows(code), Names(files), Prelude(), "TestCase")
+    source = given_tests(rows(code), Names(files), "TestCase")
     assert source is not None
     assert [n.name for n in ast.parse(source).body if isinstance(n, ast.ClassDef)] == ["IssueTests"]
 
 
-def test_styles_and_applications_for_models() -> None:
+def test_styles_as_the_test_file_has_them() -> None:
     cases = "import unittest\nclass A(unittest.TestCase):\n    def test_a(self): pass\n"
-    assert styles_of({"test_a.py": cases}, "test_a.py", False) == [Style("TestCase", "unittest")]
-    assert styles_of(FILES, "tests/sums/test_sums.py", False) == [Style()]
-    django = {
-        "tests/runtests.py": "",
-        "django/test/testcases.py": "",
-        "tests/a/models.py": "class Book(models.Model):\n",
-        "tests/b/models.py": "class Shelf(models.Model):\n",
-        "tests/c/models.py": "",
-        "tests/c/migrations/0001.py": "",
-    }
-    homes = ["tests/a/tests.py", "tests/b/tests.py", "tests/c/tests.py", "tests/d/tests.py"]
-    assert home_for_models(homes, {"Book"}, django) == ["tests/b/tests.py"]
-    assert [style.base for style in styles_of(django, "", False)] == ["SimpleTestCase", "TestCase"]
+    assert styles_of(cases) == [Style("TestCase", "unittest")]
+    assert styles_of(FILES["tests/sums/test_sums.py"]) == [Style()]
+    django = styles_of("from django.test import TestCase\n")
+    assert [style.base for style in django] == ["SimpleTestCase", "TestCase"]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -191,45 +161,10 @@ def test_special_methods_that_are_missing(text: str, found: tuple[str, str] | No
 def test_what_rests_on_a_name_that_is_nowhere_is_left_out() -> None:
     text = "```python\nprice = Price()\nview = nowhere(price)\ntotal([view])\ntotal([price])\n```\n"
     (script,) = scripts(statements(read_issue_text(text)))
-    made = completed(script, Names(FILES), Prelude())
+    made = completed(script, Names(FILES))
     assert made is not None
     assert made.script.sources == ("price = Price()", "total([price])")
     assert made.imports == ("from shop.fields import Price", "from shop.sums import total")
-
-
-def test_models_without_the_fields_that_are_nowhere() -> None:
-    code = (
-        "```python\nclass Item(models.Model):\n    body = RichText()\n"
-        "    n = models.IntegerField()\n"
-        "class Other(Foreign, models.Model):\n    pass\n```\n"
-    )
-    made = reduced(models_of(rows(code)), {"RichText", "Foreign"})
-    assert made.names == {"Item"}
-    (source,) = [row.source for row in made.statements]
-    assert source == "class Item(models.Model):\n    n = models.IntegerField()"
-
-
-def test_relations_of_older_issues_say_what_follows_a_deletion() -> None:
-    code = (
-        "```python\nclass Shelf(models.Model):\n    pass\nclass Book(models.Model):\n"
-        "    shelf = models.ForeignKey(Shelf)\n    room = ForeignKey('Room', models.CASCADE)\n"
-        "    twin = models.OneToOneField('self', on_delete=models.PROTECT)\n```\n"
-    )
-    (book,) = [row.source for row in models_of(rows(code)).statements if "Book" in row.source]
-    assert "models.ForeignKey(Shelf, on_delete=models.CASCADE)" in book
-    assert book.count("on_delete") == 2
-
-
-def test_names_that_a_query_gives_are_no_fields() -> None:
-    code = (
-        "```python\nBook.objects.annotate(n=Sum('pages'), late=F('due__year')).values('n', 'title')"
-        "\n```\n"
-    )
-    (source,) = stub_models(rows(code), {"Book"}).values()
-    assert "pages = models.IntegerField(null=True)" in source
-    assert "title = " in source
-    assert " n = " not in source
-    assert "due" not in source
 
 
 @pytest.mark.parametrize(
@@ -243,37 +178,6 @@ def test_names_that_a_query_gives_are_no_fields() -> None:
 )
 def test_what_is_the_repositorys(statement: str, own: bool) -> None:
     assert Names(FILES).of_repository(statement) is own
-
-
-APPS = {
-    "tests/a/models.py": "class Author(models.Model):\n    name = models.CharField()\n",
-    "tests/b/models.py": "class Author(models.Model):\n    name = models.CharField()\n"
-    "    age = models.IntegerField()\nclass Book(models.Model):\n    writer = ForeignKey(Author)\n",
-    "tests/c/models.py": "class Shelf(models.Model):\n    pass\n",
-    "tests/d/models.py": "class Author(models.Model):\n    colour = models.TextField()\n",
-    **dict.fromkeys(("tests/a/tests.py", "tests/b/test_b.py", "tests/c/tests.py"), ""),
-    "tests/d/tests/test_d.py": "",
-}
-
-
-@pytest.mark.parametrize(
-    ("query", "text", "folder"),
-    [
-        ("Author.objects.filter(name='x')", "", "tests/a"),
-        ("Author.objects.filter(name='x')", "see django/tests/b/tests.py", "tests/b"),
-        ("Author.objects.filter(age__gt=3)", "", "tests/b"),
-        ("Author.objects.annotate(late=F('age')).filter(late=3)", "", "tests/b"),
-        ("Author.objects.filter(book__writer=1)", "", "tests/b"),
-        ("Author.objects.order_by('-age')", "", "tests/b"),
-        ("Author.objects.create(colour='red')", "", None),
-        ("Author.objects.order_by('-colour')", "", None),
-    ],
-)
-def test_models_of_the_repositorys_tests(query: str, text: str, folder: str | None) -> None:
-    used = rows(f"```python\n{query}\n```\n")
-    assert borrowed_from({"Author"}, used, text, APPS) == folder
-    assert borrowed_from({"Author", "Shelf"}, used, text, APPS) is None
-    assert homes_in("tests/b", ["tests/a/tests.py", "tests/b/tests.py"]) == ["tests/b/tests.py"]
 
 
 def test_a_name_that_a_package_passes_on_is_tested_where_it_is_defined() -> None:

@@ -8,13 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from refute.issue.edits.indent import reindented
-from refute.issue.snippet.completion import Prelude
 from refute.issue.snippet.import_lookup import Names
-from refute.issue.snippet.script import Statement, bound_names, missing_names
+from refute.issue.snippet.script import Statement, missing_names
 from refute.workspace.patches import is_test_file
 
 
-def given_tests(rows: Sequence[Statement], names: Names, prelude: Prelude, base: str) -> str | None:
+def given_tests(rows: Sequence[Statement], names: Names, base: str) -> str | None:
     """A module with the tests that the statements define; None where there are none.
 
     Methods that stand without their class get one that derives from `base` (an import of it is
@@ -24,8 +23,6 @@ def given_tests(rows: Sequence[Statement], names: Names, prelude: Prelude, base:
         return None
     kept: list[Statement] = []
     for row in rows:
-        if bound_names(row.node) & prelude.names:
-            continue
         if isinstance(row.node, ast.Import | ast.ImportFrom):
             level = row.node.level if isinstance(row.node, ast.ImportFrom) else 0
             module = getattr(row.node, "module", None) or row.node.names[0].name
@@ -37,23 +34,22 @@ def given_tests(rows: Sequence[Statement], names: Names, prelude: Prelude, base:
             continue
         kept.append(row)
     loose = [row for row in kept if _is_method(row.node)]
-    nodes: list[ast.AST] = [*(r.node for r in prelude.statements), *(r.node for r in kept)]
+    nodes: list[ast.AST] = [row.node for row in kept]
     parts = [row.source for row in kept if row not in loose]
     if loose:
         body = "\n\n".join(reindented(row.source, "    ") for row in loose)
         parts.append(f"class IssueTests({base}):\n{body}")
         nodes.append(ast.parse(base, mode="eval"))
     imports = []
-    for name in sorted(missing_names(nodes) - prelude.names):
+    for name in sorted(missing_names(nodes)):
         statement = names.import_of(name)
         if statement is None:
             return None
         imports.append(statement)
     ahead = [part for part in parts if part.startswith(("import ", "from "))]
     rest = [part for part in parts if part not in ahead]
-    own = [row.source for row in prelude.statements]
     head = "\n".join([*imports, *ahead])
-    return "\n\n\n".join([part for part in (head, *own, *prelude.stubs, *rest) if part]) + "\n"
+    return "\n\n\n".join([part for part in (head, *rest) if part]) + "\n"
 
 
 def relative_home(source: str, text: str, files: Mapping[str, str]) -> str | None:

@@ -309,6 +309,4 @@ def _ways(name: str) -> list[str]:
     owner, _, method = name.rpartition(".")
     if not owner.rpartition(".")[2][:1].isupper():
         return [name]
-    if owner.endswith("Field") and "." not in owner:  # Django has each for models and for forms
-        return [f"models.{owner}().{method}", f"forms.{owner}().{method}"]
     return [f"{owner}().{method}", name]

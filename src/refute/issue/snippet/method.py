@@ -75,8 +75,6 @@ def _reproduce(problem: IssueProblem, spawn: Spawn, bounds: Bounds) -> Reproduct
         subject = IssueSubject(problem.text, pieces, rows, original, in_classes=in_classes)
         case = Case(subject, Bench(original, bounds))
         found = None if nothing else case.best()
-        if found is None and subject.models_alone:
-            found = case.second(subject.with_models_inside())
         if found is None and more:
             found = case.second(subject.read_as(more, statements(more)))
         if found is None and case.silent and (fault := case.fault()):
@@ -139,8 +137,7 @@ class Case:
     def _given(self) -> Found | None:
         if "src/_pytest/__init__.py" in self.subject.files:
             return None  # a test in an issue of pytest is its input, seldom the test to add
-        base = "TestCase"
-        source = given_tests(self.subject.rows, self.subject.names, self.subject.prelude, base)
+        source = given_tests(self.subject.rows, self.subject.names, "TestCase")
         homes = self.subject.homes
         if source is None or not homes:
             return None
@@ -186,7 +183,6 @@ class Case:
             path,
             [*drafts, *again],
             self.subject.styles,
-            self.subject.prelude_source,
             self.subject.title,
         )
         by_name = {one.draft.name: one for one in ran}
@@ -245,7 +241,7 @@ class Case:
         """Whether what the claim runs has to do with the repository, not with Python alone."""
         rows = (*claim.setup, claim.focus)
         used = missing_names([row.node for row in rows])
-        if used & (self.subject.prelude.names | {"self"}):
+        if "self" in used:
             return True
         own = [row.source for row in rows if row.source.startswith(("import ", "from "))]
         completed = [line for line in imports if any(_binds(line, name) for name in used)]
@@ -268,7 +264,7 @@ class Case:
             return None
         path = self.subject.new_path(homes[0])
         drafts = [draft for _, draft in chosen.values()]
-        ran = self.bench.run(path, drafts, styles, self.subject.prelude_source, self.subject.title)
+        ran = self.bench.run(path, drafts, styles, self.subject.title)
         by_name = {one.draft.name: one for one in ran}
         for claim, draft in chosen.values():
             one = by_name.get(draft.name)
@@ -297,9 +293,7 @@ class Case:
 
     def _alone(self, claim: Claim, draft: TestSketch, style: Style, path: str) -> Found:
         named = replace(draft, name=self.subject.slug)
-        source = with_tests(
-            "", [named], style, title=self.subject.title, prelude=self.subject.prelude_source
-        )
+        source = with_tests("", [named], style, title=self.subject.title)
         patch = patch_of(path, source, self.bench.original.source)
         return Found(claim.confidence, claim.why, path, patch, draft=(named, style))
 
@@ -315,7 +309,7 @@ class Case:
         existing = self.bench.original.source(home)
         if style.base == "SimpleTestCase" and "SimpleTestCase" not in (existing or ""):
             style = replace(style, base="TestCase")  # what the file has imported serves as well
-        if existing is not None and not self.subject.prelude.names:
+        if existing is not None:
             text = with_tests(existing, [draft], style, title=self.subject.title)
             trial = self.bench.attempt(patch_of(home, text, self.bench.original.source))
             mine = result_of(draft, trial.failing)

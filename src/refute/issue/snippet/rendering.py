@@ -111,16 +111,11 @@ def tested(claim: Claim, name: str, imports: tuple[str, ...], style: Style) -> T
     return TestSketch(name, imports, tuple(body))
 
 
-def with_tests(
-    existing: str, drafts: Sequence[TestSketch], style: Style, *, title: str, prelude: str = ""
-) -> str:
-    """The file's text with the tests added at its end; "" as `existing`: a new file.
-
-    `prelude`: source that the tests need at the level of the module.
-    """
+def with_tests(existing: str, drafts: Sequence[TestSketch], style: Style, *, title: str) -> str:
+    """The file's text with the tests added at its end; "" as `existing`: a new file."""
     there = _imports_of(existing)
     functions = [_function(_without(draft, there), style) for draft in drafts]
-    parts = [prelude.strip("\n")] if prelude.strip() else []
+    parts: list[str] = []
     if style.base:
         used = rf"\({style.base}\)|^from .*\bimport\b[^#]*\b{style.base}\b"
         if not re.search(used, existing, re.MULTILINE):

@@ -131,11 +131,6 @@ def scripts(found: dict[int, tuple[Statement, ...]]) -> tuple[Script, ...]:
     return tuple(one for one in made if not _dangerous(one))
 
 
-def definitions(rows: Iterable[Statement]) -> dict[str, Statement]:
-    """Name -> the last statement that defines it as a class, a function or a plain value."""
-    return {name: row for row in rows for name in bound_names(row.node)}
-
-
 def bound_names(node: ast.AST) -> frozenset[str]:
     """Names that a statement binds in the scope that it stands in."""
     if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):

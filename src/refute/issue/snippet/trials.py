@@ -99,29 +99,28 @@ class Bench:
         path: str,
         drafts: Sequence[TestSketch],
         styles: Sequence[Style],
-        prelude: str,
         title: str,
     ) -> list[Ran]:
         """Run drafts together in the new file `path`, with the first of the styles that serves.
 
         A draft that spoils the file for the others (it cannot be compiled) is run alone.
         """
-        found = self._together(path, drafts, styles[0], prelude, title)
+        found = self._together(path, drafts, styles[0], title)
         if len(drafts) > 1 and all(ran.result is None for ran in found):
             found = []
             for draft in drafts[:4]:
-                found += self._together(path, [draft], styles[0], prelude, title)
+                found += self._together(path, [draft], styles[0], title)
         hungry = [ran.draft for ran in found if ran.wants_database]
         if hungry and len(styles) > 1:
-            again = self.run(path, hungry, styles[1:], prelude, title)
+            again = self.run(path, hungry, styles[1:], title)
             fed = {ran.draft.name: ran for ran in again}
             found = [fed.get(ran.draft.name, ran) for ran in found]
         return found
 
     def _together(
-        self, path: str, drafts: Sequence[TestSketch], style: Style, prelude: str, title: str
+        self, path: str, drafts: Sequence[TestSketch], style: Style, title: str
     ) -> list[Ran]:
-        source = with_tests("", drafts, style, title=title, prelude=prelude)
+        source = with_tests("", drafts, style, title=title)
         trial = self.attempt(patch_of(path, source, self.original.source))
         results = trial.report.results if trial.report is not None else ()
         return [Ran(draft, style, source, result_of(draft, results)) for draft in drafts]
