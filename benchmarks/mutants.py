@@ -61,6 +61,7 @@ from refute.function.target import open_targets
 from refute.function.verbs import debug
 from refute.problems import FunctionProblem
 from refute.report.documents import debug_document
+from refute.results import as_dict
 
 AMPLE = 600.0  # seconds, where candidates are counted
 SESSIONS = 200
@@ -362,7 +363,7 @@ def counted(target: str, tests: Path | None, most: int) -> Run:
             fixes = list(debug(here, solver=solver, box=box, budget=AMPLE, tests=given))
     except InputError as error:
         return Run(2, None, str(error), time.monotonic() - start, 0.0)
-    document = debug_document(fixes, module.source.path.name)
+    document = as_dict(debug_document({module.source.path: fixes}))
     status = status_of_states([fix.state for fix in fixes], fixing=True)
     notes = " ".join(note for fix in fixes for note in fix.hunt.notes)
     return Run(status, document, notes[-2000:], time.monotonic() - start, 0.0)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from refute.syntax import lifted_limits
 
 if TYPE_CHECKING:
+    from msgspec import Struct
     from rich.console import Console
 
     from refute.report.formats.contract import Report
@@ -51,9 +52,15 @@ class Shown:
         """What the command prints on stdout."""
         raise NotImplementedError
 
+    def document(self) -> Struct:
+        """The result as a document of `refute.results`, which other programs read."""
+        raise NotImplementedError
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
-        raise NotImplementedError
+        from refute.results import as_dict
+
+        return as_dict(self.document())
 
     def _repr_html_(self) -> str:
         from refute.report.notebook import as_html
@@ -67,14 +74,9 @@ class Shown:
 
 
 class Reported(Shown):
-    """A result that other programs read, too: as a JSON document, and as a report in the formats of
-    `refute.report.formats`."""
+    """A result that is also a report in the formats of `refute.report.formats`."""
 
     __slots__ = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document; its `schema` names the file in `refute.schemas` that describes it."""
-        raise NotImplementedError
 
     def report(self) -> Report:
         """What there is to report, whatever the format."""

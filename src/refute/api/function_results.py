@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from refute.api.calling import Reported
 from refute.errors import InputError
 from refute.function.contract import Candidate, FailingTest, State, overall
-from refute.function.parallel import Found
 from refute.function.service import Collected, Opened
 from refute.function.target import Skipped
 from refute.function.verbs import Fix, Hunt, fixed_code
 from refute.remarks import remark
 
 if TYPE_CHECKING:
+    from msgspec import Struct
+
     from refute.report.formats.contract import Report
+
+One = TypeVar("One", Hunt, Fix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +64,12 @@ class _Result(Reported):
         line = summary(Counter(got.states), Counter(one.kind for one in got.skipped))
         return Report(verb, tuple(cases), tuple(left), line, got.known, got.interrupted)
 
-    def _document(
-        self, schema: str, one: Callable[[list[Any], Path], dict[str, Any]]
-    ) -> dict[str, Any]:
-        """Of one file as `one` makes it, of folders and several targets with all files; so, too,
-        where nothing was looked at."""
-        from refute.report.documents import broad_document
-
-        files: dict[Path, list[Found]] = {}
-        for module, found in self.collected.results:
-            files.setdefault(module.source.path, []).append(found)
-        documents = {str(path): one(ones, path) for path, ones in files.items()}
-        if self.broad or not documents:
-            whole = broad_document(documents, self.skipped)
-        else:
-            whole = next(iter(documents.values()))
-        if self.opened.tests_read is not None:
-            whole = {**whole, "tests_read": self.opened.tests_read}
-        if self.known:
-            whole = {**whole, "known": self.known}
-        return {"schema": schema, **whole}
+    def _whole(self) -> dict[str, Any]:
+        """What `refute.report.documents` is told of all files."""
+        read = self.opened.tests_read
+        return {
+            "broad": self.broad, "skipped": self.skipped, "tests_read": read, "known": self.known
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +86,11 @@ class HuntResult(_Result):
         """The unit tests that fail, of all functions."""
         return tuple(test for one in self.hunts for test in one.failing)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document, of the schema `hunt/1`."""
+    def document(self) -> Struct:
+        """The result as `hunt/1`."""
         from refute.report.documents import hunt_document
 
-        return self._document("hunt/1", lambda ones, _: hunt_document(ones))
+        return hunt_document(_by_file(self, Hunt), **self._whole())
 
     def report(self) -> Report:
         """What there is to report."""
@@ -189,20 +177,16 @@ class DebugResult(_Result):
         from refute.function.source import diff_name, unified_diff
 
         diffs = []
-        for path, ones in self._by_file().items():
+        for path, ones in _by_file(self, Fix).items():
             code = fixed_code(ones, proposed=self.proposed or len(ones) == 1)
             diffs.append(unified_diff(ones[0].before, code, diff_name(path)))
         return "".join(diffs)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document, of the schema `debug/1`."""
-        from refute.function.source import diff_name
+    def document(self) -> Struct:
+        """The result as `debug/1`."""
         from refute.report.documents import debug_document
 
-        def one(fixes: list[Fix], path: Path) -> dict[str, Any]:
-            return debug_document(fixes, diff_name(path), proposed=self.proposed)
-
-        return self._document("debug/1", one)
+        return debug_document(_by_file(self, Fix), proposed=self.proposed, **self._whole())
 
     def report(self) -> Report:
         """What there is to report."""
@@ -215,7 +199,7 @@ class DebugResult(_Result):
         """
         sources = {module.source.path: module.source for module, _ in self.collected.results}
         written = []
-        for path, ones in self._by_file().items():
+        for path, ones in _by_file(self, Fix).items():
             code = fixed_code(ones, proposed=self.proposed)
             if code != sources[path].text:
                 sources[path].rewrite(code)
@@ -227,13 +211,6 @@ class DebugResult(_Result):
             remark([f"only proposed, so not written without --proposed: {left}"])
         return written
 
-    def _by_file(self) -> dict[Path, list[Fix]]:
-        files: dict[Path, list[Fix]] = {}
-        for module, one in self.collected.results:
-            if isinstance(one, Fix):
-                files.setdefault(module.source.path, []).append(one)
-        return files
-
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
         from refute.function.source import diff_name
@@ -243,6 +220,14 @@ class DebugResult(_Result):
             if isinstance(one, Fix):
                 name = diff_name(module.source.path)
                 print_fix(one, name, console, file=name if self.broad else "")
+
+
+def _by_file(result: _Result, kind: type[One]) -> dict[Path, list[One]]:
+    files: dict[Path, list[One]] = {}
+    for module, one in result.collected.results:
+        if isinstance(one, kind):
+            files.setdefault(module.source.path, []).append(one)
+    return files
 
 
 def places_of_tests(output: Path, opened: Opened, *, force: bool) -> dict[Path, Path]:

@@ -105,7 +105,7 @@ class VetResult(Reported):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document, of the schema `vet/1`."""
-        return {"schema": "vet/1", **self.document()}
+        return {"schema": "vet/1", **self.fields()}
 
     def report(self) -> Report:
         """What there is to report."""
@@ -115,7 +115,7 @@ class VetResult(Reported):
         line = f"{self.verdict}: {self.vetted.reason}"
         return Report("vet", tuple(cases_of_vetted(self)), summary=line)
 
-    def document(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, Any]:
         """What the JSON document says, which that of several fixes says of each."""
         from refute.report.issues import vetted_document
 

@@ -28,6 +28,10 @@ class State(StrEnum):
     """Nothing is known about it."""
 
 
+Status = Literal["wrong", "raised", "timeout", "memory", "killed", "not-run"]
+"""How a call fails, in one word for scripts."""
+
+
 def overall(states: Iterable[State]) -> State:
     """The claim about several functions: the first of `State` that occurs; none: `CANNOT_TELL`."""
     found = set(states)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from refute.function.contract import Status
 from refute.literals import NotLiteral, source_of
 from refute.problems import Call, DoctestSession, Invocation, UnitTest, Want
 from refute.sandbox import (
@@ -91,8 +92,8 @@ def describe(outcome: Outcome, call: Invocation | None = None) -> str:
             return "not run"
 
 
-def status_of(outcome: Outcome) -> str:
-    """One word for scripts: wrong, raised, timeout, memory, killed, not-run."""
+def status_of(outcome: Outcome) -> Status:
+    """How a call fails, in one word for scripts."""
     match outcome:
         case Returned():
             return "wrong"

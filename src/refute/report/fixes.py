@@ -30,7 +30,7 @@ def ranked_document(ranked: RankedFixes) -> dict[str, Any]:
     "observed": [{"test", "function", "given", "before", "after"}], "reason"}]}`."""
     return {
         "fixes": [
-            {"fix": ranked.fixes[place], **result.document()}
+            {"fix": ranked.fixes[place], **result.fields()}
             for place, result in zip(ranked.places, ranked.results, strict=True)
         ],
         "pairs": [

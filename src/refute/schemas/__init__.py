@@ -10,6 +10,7 @@ import json
 from importlib.resources import files
 from typing import Any
 
+from refute import results
 from refute.errors import InputError
 
 __all__ = ["names", "schema"]
@@ -18,11 +19,14 @@ __all__ = ["names", "schema"]
 def names() -> tuple[str, ...]:
     """All schemas, as documents name them."""
     here = (file.name for file in files(__name__).iterdir() if file.name.endswith(".json"))
-    return tuple(sorted(name.removesuffix(".json").replace("-", "/") for name in here))
+    stored = (name.removesuffix(".json").replace("-", "/") for name in here)
+    return tuple(sorted({*stored, *results.names()}))
 
 
 def schema(name: str) -> dict[str, Any]:
     """The schema that a document names. Raises `InputError`."""
+    if name in results.names():
+        return results.schema(name)
     if name not in names():
         raise InputError(f"{name}: no such schema; there are {', '.join(names())}")
     found = json.loads((files(__name__) / f"{name.replace('/', '-')}.json").read_text("utf-8"))

@@ -5,9 +5,12 @@ Short on purpose: what a model needs to go on. The whole document is a resource 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Meta, Struct
+
+from refute.results import functions as results
 
 _Report = Annotated[
     str, Meta(description="URI of the resource that holds the whole document of this call.")
@@ -17,26 +20,6 @@ _Unlisted = Annotated[
     int, Meta(description="Functions that are in the report only: nothing was found of them.")
 ]
 _Summary = Annotated[str, Meta(description="The result in one line.")]
-_State = Annotated[
-    str,
-    Meta(
-        description="wrong: shown by a failing test; proposed: there is a fix, and a reason not "
-        "to call it right; fixed; passes: passes what is known about it; cannot tell: nothing is "
-        "known about it."
-    ),
-]
-
-
-class FailingCall(Struct, frozen=True, kw_only=True):
-    """An input on which a function is wrong."""
-
-    call: Annotated[str, Meta(description="The call as Python source.")]
-    expected: Annotated[
-        str | None, Meta(description="As source; null where the failure needs no expectation.")
-    ]
-    actual: Annotated[str, Meta(description="What the function did.")]
-    status: Annotated[str, Meta(description="How it fails: wrong output, error, timeout, crash.")]
-    source: Annotated[str, Meta(description="Where the expected output comes from.")]
 
 
 class NotLookedAt(Struct, frozen=True, kw_only=True):
@@ -46,20 +29,17 @@ class NotLookedAt(Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class FunctionTests(Struct, frozen=True, kw_only=True):
+class FunctionTests(results.FunctionTests, frozen=True, kw_only=True):
     """What was found out about one function."""
 
     file: str
-    function: str
-    state: _State
-    tests: list[FailingCall]
-    notes: list[str]
+    notes: Sequence[str]
 
 
 class FindFailingInputResult(Struct, frozen=True, kw_only=True):
     """Unit tests that functions fail."""
 
-    state: _State
+    state: results.ClaimedState
     summary: _Summary
     functions: list[FunctionTests]
     unlisted: _Unlisted
@@ -77,43 +57,17 @@ class FindFailingInputResult(Struct, frozen=True, kw_only=True):
     report: _Report = ""
 
 
-class Alternative(Struct, frozen=True, kw_only=True):
-    """Another fix, which behaves otherwise."""
-
-    diff: str
-    edits: list[str]
-    confidence: float | None
-
-
-class OpenQuestion(Struct, frozen=True, kw_only=True):
-    """A call on which the candidate fixes differ: say with a test which output is right."""
-
-    call: str
-    outputs: Annotated[list[str], Meta(description="Of the fix, then of each alternative.")]
-
-
-class FunctionFix(Struct, frozen=True, kw_only=True):
+class FunctionFix(results.FunctionFix, frozen=True, kw_only=True):
     """What became of one function."""
 
     file: str
-    function: str
-    state: _State
-    edits: list[str]
-    diff: str
-    confidence: Annotated[
-        float | None, Meta(description="Estimated probability that the fix is right.")
-    ]
-    reservations: Annotated[list[str], Meta(description="Why it is only proposed.")]
-    tests: Annotated[list[FailingCall], Meta(description="What the function failed as it was.")]
-    alternatives: list[Alternative]
-    question: OpenQuestion | None
-    notes: list[str]
+    notes: Sequence[str]
 
 
 class DebugFunctionResult(Struct, frozen=True, kw_only=True):
     """Fixes of functions."""
 
-    state: _State
+    state: results.ClaimedState
     summary: _Summary
     diff: Annotated[str, Meta(description="All fixes as one unified diff.")]
     functions: list[FunctionFix]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
+from refute.results import described
 from refute.surfaces.arguments import WRITING
 from refute.surfaces.verbs import VERBS
 
@@ -71,7 +70,7 @@ DESCRIPTIONS = {
 
 def input_schema(verb: str, *, writes: bool) -> dict[str, Any]:
     """JSON schema of a verb's arguments; those that write only where that is allowed."""
-    schema = _schema(VERBS[verb].arguments)
+    schema = described(VERBS[verb].arguments)
     if not writes:
         fields = schema["properties"].items()
         schema["properties"] = {name: one for name, one in fields if name not in WRITING}
@@ -80,11 +79,4 @@ def input_schema(verb: str, *, writes: bool) -> dict[str, Any]:
 
 def output_schema(verb: str) -> dict[str, Any]:
     """JSON schema of a verb's structured result."""
-    return _schema(VERBS[verb].result)
-
-
-def _schema(kind: type[Any]) -> dict[str, Any]:
-    """An object at its root, as the protocol wants it."""
-    (_,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
-    root = parts.pop(kind.__name__)
-    return {**root, "$defs": parts} if parts else root
+    return described(VERBS[verb].result)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import asdict
+from msgspec.structs import replace as replace_fields
 
 from refute.errors import InputError
 from refute.storage import ScratchFolder
@@ -26,12 +28,13 @@ if TYPE_CHECKING:
     from refute.api.functions import DebugResult, HuntResult
     from refute.function.service import Opened
     from refute.models.asking import Asked
+    from refute.results.functions import FailingCall, FunctionFix, FunctionTests
 
 
 def find_failing_input(asked_for: given.FindFailingInput, asked: Asked, tell: Tell) -> Answer:
     """`refute hunt`."""
     from refute.api.functions import hunt
-    from refute.report.documents import hunt_document
+    from refute.report.documents import function_tests
 
     place = asked_for.write_tests_to
     asked = replace(asked, options={**asked.options, "n": asked_for.most})
@@ -46,16 +49,12 @@ def find_failing_input(asked_for: given.FindFailingInput, asked: Asked, tell: Te
         files = found.pytest_files(modules[0].source.path.parent)
     functions = [
         answers.FunctionTests(
-            file=str(module.source.path),
-            function=one.function,
-            state=str(one.state),
-            tests=[answers.FailingCall(**_call(row)) for row in hunt_document([one])["tests"]],
-            notes=list(one.notes),
+            file=str(module.source.path), notes=one.notes, **_clipped(function_tests(one))
         )
         for (module, _), one in zip(found.collected.results, found.hunts, strict=True)
     ]
     result = answers.FindFailingInputResult(
-        state=str(found.state),
+        state=found.state,
         summary=_summary(found),
         functions=first(functions, lambda one: one.state == "wrong"),
         unlisted=max(0, len(functions) - MOST),
@@ -72,7 +71,7 @@ def debug_function(asked_for: given.DebugFunction, asked: Asked, tell: Tell) -> 
     """`refute debug`."""
     from refute.api.functions import debug
     from refute.function.source import diff_name
-    from refute.report.documents import debug_document
+    from refute.report.documents import function_fix
 
     with ScratchFolder() as scratch:
         how = _over_functions(asked_for, Path(scratch), tell)
@@ -84,30 +83,16 @@ def debug_function(asked_for: given.DebugFunction, asked: Asked, tell: Tell) -> 
 
         known = {**how, "opened": opened}
         found = debug(*_targets(asked_for), asked=asked, proposed=asked_for.proposed, **known)
-    functions = []
-    for (module, _), one in zip(found.collected.results, found.fixes, strict=True):
-        row = debug_document([one], diff_name(module.source.path))
-        question = row["question"]
-        functions.append(
-            answers.FunctionFix(
-                file=str(module.source.path),
-                function=row["function"],
-                state=row["state"],
-                edits=row["edits"],
-                diff=row["diff"],
-                confidence=row["confidence"],
-                reservations=row["reservations"],
-                tests=[answers.FailingCall(**_call(test)) for test in row["tests"]],
-                alternatives=[
-                    answers.Alternative(**{k: v for k, v in other.items() if k != "score"})
-                    for other in row["alternatives"]
-                ],
-                question=None if question is None else answers.OpenQuestion(**question),
-                notes=list(one.hunt.notes),
-            )
+    functions = [
+        answers.FunctionFix(
+            file=str(module.source.path),
+            notes=one.hunt.notes,
+            **_clipped(function_fix(one, diff_name(module.source.path))),
         )
+        for (module, _), one in zip(found.collected.results, found.fixes, strict=True)
+    ]
     result = answers.DebugFunctionResult(
-        state=str(found.state),
+        state=found.state,
         summary=_summary(found),
         diff=found.diff,
         functions=first(functions, lambda one: one.state in ("wrong", "proposed", "fixed")),
@@ -122,7 +107,7 @@ def debug_function(asked_for: given.DebugFunction, asked: Asked, tell: Tell) -> 
 def check_file(asked_for: given.CheckFile, asked: Asked, tell: Tell) -> Answer:
     """What is wrong in a file, with a fix for each function by itself: `hunt`, then `debug`."""
     from refute.api.functions import debug, hunt
-    from refute.report.documents import hunt_document
+    from refute.report.documents import function_tests
     from refute.syntax import find_function, parse_module
 
     how: dict[str, Any] = {
@@ -137,8 +122,8 @@ def check_file(asked_for: given.CheckFile, asked: Asked, tell: Tell) -> Answer:
     rows, stopped = [], found.interrupted
     for one in wrong:
         place = find_function(tree, one.function)
-        test = _call(hunt_document([one])["tests"][0])
-        expected = "" if test["expected"] is None else f", expected {test['expected']}"
+        test = _call(function_tests(one).tests[0])
+        expected = "" if test.expected is None else f", expected {test.expected}"
         name = f"test_{file.stem}_{one.function.replace('.', '_')}_refuted.py"
         files = found.pytest_files(file.with_name(name), function=one.function)
         code, edits, sure = "", "", False
@@ -153,7 +138,7 @@ def check_file(asked_for: given.CheckFile, asked: Asked, tell: Tell) -> Answer:
             answers.CheckedFunction(
                 function=one.function,
                 line=place.lineno if place is not None else 1,
-                message=f"{test['call']}: {test['actual']}{expected} ({test['source']})",
+                message=f"{test.call}: {test.actual}{expected} ({test.source})",
                 tests=next(iter(files.values()), ""),
                 test_path=next(map(str, files), ""),
                 code=code,
@@ -204,6 +189,11 @@ def _left(found: HuntResult | DebugResult) -> list[answers.NotLookedAt]:
     return [answers.NotLookedAt(where=one.where, reason=clipped(one.reason)) for one in rows]
 
 
-def _call(row: dict[str, Any]) -> dict[str, Any]:
-    names: Sequence[str] = answers.FailingCall.__struct_fields__
-    return {name: None if row[name] is None else clipped(row[name]) for name in names}
+def _clipped(row: FunctionTests | FunctionFix) -> dict[str, Any]:
+    """The fields, with nothing very long in the tests."""
+    return {**asdict(row), "tests": [_call(one) for one in row.tests]}
+
+
+def _call(one: FailingCall) -> FailingCall:
+    texts = {key: clipped(text) for key, text in asdict(one).items() if isinstance(text, str)}
+    return replace_fields(one, **texts)

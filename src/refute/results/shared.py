@@ -1,0 +1,23 @@
+"""What the documents of several verbs hold."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+Count = Annotated[int, Meta(ge=0)]
+Line = Annotated[int, Meta(ge=1)]
+Confidence = Annotated[float, Meta(ge=0, le=1, description="Estimated probability.")]
+Known = Annotated[
+    Count,
+    Meta(description="Functions with known problems alone (--baseline), which are left out."),
+]
+
+
+class NotLookedAt(Struct, frozen=True):
+    """Something that was asked for and was not looked at."""
+
+    where: str
+    kind: str
+    reason: str
