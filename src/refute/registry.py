@@ -58,8 +58,9 @@ class Registry(Generic[Thing]):
         """The thing of that name. Raises `InputError` where there is none, or it does not load."""
         if name in self._own:
             return self._own[name]
-        for homes in (self.homes, self._packages()):
-            stem = name.replace("-", "_")
+        stem = name.replace("-", "_")
+        for homes_of in (lambda: self.homes, self._packages):  # the second are slow to find
+            homes = homes_of()
             for home in homes:
                 if stem in _stems(home):
                     for thing in self._in(f"{home}.{stem}"):
@@ -138,6 +139,7 @@ def method_of(name: str, level: Level) -> MethodSpec[Any, Any]:
     raise InputError(f"--method {name}: no such method; there are {known}")
 
 
+@cache
 def _entries(group: str) -> tuple[EntryPoint, ...]:
     from importlib.metadata import entry_points  # slow to load, and mostly not asked for
 

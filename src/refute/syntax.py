@@ -100,16 +100,16 @@ def readable_module(source: str) -> ast.Module:
 
 
 def try_parse(source: str) -> ast.Module | None:
-    """The syntax tree of a module, to be read only: it is shared; None when it does not parse."""
+    """As `shared_module`; None when it does not parse."""
     try:
-        return _kept(source)
+        return shared_module(source)
     except SyntaxError:
         return None
 
 
-@lru_cache(maxsize=4)
-def _kept(source: str) -> ast.Module:
-    """Kept, since a dozen readers look at one large module in turn."""
+@lru_cache(maxsize=4)  # a dozen readers look at one large module in turn, function by function
+def shared_module(source: str) -> ast.Module:
+    """As `parse_module`; the tree is to be read only, for others have it too."""
     return parse_module(source)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from refute import cli
+from refute import cli, syntax
 from refute.errors import InputError
 from refute.function.examples import read_examples
 from refute.function.examples.scanner import closing
@@ -103,3 +103,22 @@ def test_a_description_full_of_brackets_takes_little_time(text: str) -> None:
 def test_where_brackets_close() -> None:
     assert closing("(" * 200 + ")" * 200, 0) == 400
     assert closing("(" * 201 + ")" * 201, 0) is None
+
+
+def test_a_module_is_read_as_often_for_many_functions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where nothing is red no search is prepared, and each reader has the module in one piece."""
+    read: list[str] = []
+    parse = syntax._parsed
+    monkeypatch.setattr(syntax, "_parsed", lambda source: read.append(source) or parse(source))
+    monkeypatch.setattr("refute.function.search.repair.Trial", None)
+    for many in (4, 24):
+        file = tmp_path / f"m{many}.py"
+        made = (
+            function(call=f"f{i}(1)", shown="1").replace("f(", f"f{i}(", 1) for i in range(many)
+        )
+        file.write_text("\n\n".join(made))
+        assert cli.run(["hunt", str(file), "--jobs", "1"]) == 0, capsys.readouterr()
+    few, more = (read.count((tmp_path / f"m{many}.py").read_text()) for many in (4, 24))
+    assert few == more

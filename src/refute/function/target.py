@@ -25,7 +25,7 @@ from refute.function.project_tests import TEST_FILE
 from refute.function.rough_types import rough_type
 from refute.function.source import SourceFile, read_source
 from refute.problems import FunctionProblem, UnitTest
-from refute.syntax import Function, find_class, functions_in, parse_module
+from refute.syntax import Function, find_class, find_function, functions_in, shared_module
 
 _DOTTED = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)(?:::?([^\W\d][\w.]*))?")
 _NO_SOURCES = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages"})
@@ -96,7 +96,8 @@ def problem_of(
     `code` replaces the file's text (a module that is fixed function by function).
     """
     text = module.source.text if code is None else code
-    node = functions_in(_parse(text, module.source.path))[name]
+    node = find_function(_parse(text, module.source.path), name)
+    assert node is not None
     return FunctionProblem(
         id=f"{module.source.path}::{name}",
         description=(ast.get_docstring(node) or "") if description is None else description,
@@ -109,7 +110,8 @@ def problem_of(
 
 def is_predicate(module: Module, name: str) -> bool:
     """Whether the function returns a bool: by its annotation, else by what it returns."""
-    node = functions_in(_parse(module.source.text, module.source.path))[name]
+    node = find_function(_parse(module.source.text, module.source.path), name)
+    assert node is not None
     if node.returns is not None:
         return ast.unparse(node.returns) in ("bool", "'bool'")
     returns = [n.value for n in ast.walk(node) if isinstance(n, ast.Return)]
@@ -120,7 +122,7 @@ def is_predicate(module: Module, name: str) -> bool:
 
 def _parse(text: str, path: Path) -> ast.Module:
     try:
-        return parse_module(text)
+        return shared_module(text)
     except SyntaxError as error:
         where = path if error.lineno is None else f"{path}:{error.lineno}"
         raise InputError(f"{where}: syntax error: {error.msg}") from None
@@ -235,7 +237,7 @@ def _defining(file: Path, function: str) -> Path:
     here, name = file, function.partition(".")[0]
     for _ in range(MOST_HANDS):
         try:
-            tree = parse_module(read_source(here).text)
+            tree = shared_module(read_source(here).text)
         except (InputError, SyntaxError):
             return file
         source = _imported_from(tree, name)

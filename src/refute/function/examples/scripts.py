@@ -13,6 +13,7 @@ import doctest
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from refute.function.called_as import CalledAs, called_as
 from refute.problems import Want
@@ -152,6 +153,7 @@ def doctest_lines(text: str) -> frozenset[int]:
     return frozenset(lines)
 
 
+@lru_cache(maxsize=4)
 def imported_packages(code: str) -> frozenset[str]:
     """The top names of what a module imports, anywhere in it."""
     found: set[str] = set()

@@ -12,8 +12,10 @@ of the code.
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from refute.function.contract import Finding
 from refute.function.examples import examples_of
@@ -41,13 +43,13 @@ def find_crashes(
     `outcomes[i]` is what the code under test did with `calls[i]`. Raises `ValueError` when the two
     differ in length.
     """
-    bound, opaque = _names(try_parse(problem.code))
+    unbound_here = unbound_names(problem.code)
     findings: dict[object, Finding] = {}
     for call, outcome in zip(calls, outcomes, strict=True):
         if not isinstance(outcome, Raised) or outcome.type in _ENVIRONMENT:
             continue
         said = re.match(r"name '(\w+)' is not defined", outcome.message)
-        unbound = outcome.type == "NameError" and said and said[1] not in bound and not opaque
+        unbound = outcome.type == "NameError" and said and said[1] in unbound_here
         if outcome.on_import or unbound:
             where = "when it is loaded" if outcome.on_import else f"at line {outcome.line}"
             reason = f"raises {outcome.type} {where}: {outcome.message}"[:200].rstrip(": ")
@@ -60,6 +62,21 @@ def find_crashes(
             finding = Finding(test.call, "contradiction", outcome, test.source)
             findings.setdefault(repr(test.call), finding)
     return list(findings.values())[:limit]
+
+
+_PYTHON = frozenset(dir(builtins)) | {"__file__", "__path__"}
+
+
+@lru_cache(maxsize=8)  # a module's functions are looked at one after another
+def unbound_names(code: str) -> frozenset[str]:
+    """The names that a module reads and binds nowhere, nor does Python; none where it may bind
+    names that cannot be read."""
+    tree = try_parse(code)
+    bound, opaque = _names(tree)
+    if tree is None or opaque:
+        return frozenset()
+    read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return frozenset(read - bound - _PYTHON)
 
 
 def _names(tree: ast.Module | None) -> tuple[frozenset[str], bool]:

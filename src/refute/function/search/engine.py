@@ -192,8 +192,7 @@ def search(
     failing = _failing(problem, state.trusted, found, box)
     findings: list[Finding] = []
     if not failing:
-        nearby = [] if box.over else probing_inputs(problem, state.trusted, seed)
-        findings = _without_oracle(problem, state, nearby, box)
+        findings = _without_oracle(problem, state, seed, box)
     elif not found.survivors:
         state.notes.append("no edit passes all examples: no fix is proposed")
     elif not candidates:
@@ -320,10 +319,10 @@ def _failing(
 
 
 def _without_oracle(
-    problem: FunctionProblem, state: _State, inputs: Sequence[tuple[Invocation, Tier]], box: Timed
+    problem: FunctionProblem, state: _State, seed: int, box: Timed
 ) -> list[Finding]:
     """What can be shown when no trusted test fails."""
-    from refute.function.search.crashes import find_crashes
+    from refute.function.search.crashes import find_crashes, unbound_names
 
     count = len(state.trusted)
     if count:
@@ -334,6 +333,9 @@ def _without_oracle(
     elif not state.unrun:
         state.notes.append("no example says what is right: no oracle for outputs")
     program = Program(problem.code, problem.entry_point)
+    # Only a name that nothing binds is worth running inputs for: every other crash may be meant.
+    doubt = not box.over and unbound_names(problem.code)
+    inputs = probing_inputs(problem, state.trusted, seed) if doubt else []
     calls = [call for call, _ in inputs]
     limits = Limits(cpu=0.5, wall=3.0, stop_after=3)
     outcomes = box.run(program, calls, limits) if calls else []

@@ -163,7 +163,7 @@ def expressible(problem: FunctionProblem, tests: Sequence[UnitTest]) -> bool:
 
     A constant fits examples with one output only, and truth values are met by accident.
     """
-    place = _entry(problem)
+    place = _entry(problem) if len(tests) >= LEAST_TESTS else None
     return place is not None and _worth_trying(tests, _rows(tests, _names(place[1])))
 
 
