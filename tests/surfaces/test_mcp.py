@@ -126,7 +126,7 @@ def test_a_result_is_typed_and_its_document_a_resource(
         patterns = {
             one.uri_template for one in (await client.list_resource_templates()).resource_templates
         }
-        assert "refute://runs/{name}/page" in patterns
+        assert patterns == {"refute://calls/{number}", "refute://calls/{number}/text"}
 
     within(tmp_path, use, mode=mode)
     assert heard == [(0.5, 7.0, "1 of 2 functions")]
@@ -165,7 +165,7 @@ def test_errors_say_what_where_and_how_to_mend(
 
 def test_what_is_no_resource_is_an_error_of_the_protocol(tmp_path: Path) -> None:
     async def use(client: Client) -> None:
-        for uri in ("refute://calls/1", "refute://runs/../../etc", "refute://runs/none", "x:y"):
+        for uri in ("refute://calls/1", "refute://calls/../../etc", "x:y"):
             with pytest.raises(MCPError, match="no such resource"):
                 await client.read_resource(uri)
 
@@ -181,26 +181,6 @@ def test_the_latest_documents_are_kept(tmp_path: Path) -> None:
 
     kept = within(tmp_path, use)
     assert (len(kept), kept[0]) == (MOST_KEPT, "refute://calls/3")
-
-
-def test_runs_are_resources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "runs" / "one").mkdir(parents=True)
-    (tmp_path / "runs" / "other").mkdir()
-    (tmp_path / "runs" / "one" / "journal.jsonl").touch()
-
-    async def use(client: Client) -> None:
-        assert [one.uri for one in (await client.list_resources()).resources] == [
-            "refute://runs/one"
-        ]
-        page = (await client.read_resource("refute://runs/one/page")).contents[0]
-        assert (page.text, page.mime_type) == ("<html>", "text/html")
-
-    async def call(verb: str, arguments: dict[str, Any], **how: Any) -> Done:
-        assert (verb, arguments) == ("read_run", {"run": "runs/one", "form": "page"})
-        return Done({"text": "<html>", "media_type": "text/html"})
-
-    monkeypatch.setattr(served, "call", call)
-    within(tmp_path, use)
 
 
 def test_a_call_that_is_given_up_is_cancelled(
