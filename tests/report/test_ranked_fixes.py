@@ -9,6 +9,7 @@ from rich.console import Console
 from refute.api.fixes import Pair, RankedFixes
 from refute.issue.observed_calls import ObservedCall
 from refute.report.fixes import print_ranked, ranked_document
+from refute.results import as_dict
 
 
 def test_a_call_of_a_test_is_shown_with_both_ends() -> None:
@@ -23,7 +24,7 @@ def test_a_call_of_a_test_is_shown_with_both_ends() -> None:
         "  a.diff: 3",
         "  b.diff: raises KeyError()",
     ]
-    [pair] = ranked_document(ranked)["pairs"]
+    [pair] = as_dict(ranked_document(ranked))["pairs"]
     assert pair["observed"][1] == {
         "test": "t.py::test_b", "function": "", "given": "", "before": "passed", "after": "fails",
     }  # fmt: skip

@@ -91,9 +91,9 @@ class Reported(Shown):
         if format == "text":
             return f"{self}".rstrip("\n") + "\n"
         if format == "json":
-            import json
+            from refute.results import as_json
 
-            return json.dumps(self.to_dict(), indent=2) + "\n"
+            return as_json(self.document(), indent=2) + "\n"
         from refute.report.formats import formatted
 
         return formatted(self.report(), format)

@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import asdict
+
 from refute.api.calling import Reported, apart, path_of
 from refute.api.since import chosen_among
 from refute.diffing.comparison import Effort, Settings
@@ -28,6 +30,7 @@ from refute.sandbox.deadline import end_after
 
 if TYPE_CHECKING:
     from refute.report.formats.contract import Report
+    from refute.results.changes import Diff
 
 PATIENCE, COUNTED = 4, 400
 """Where a model is asked: times the budget of seconds, and scenarios for one function."""
@@ -75,12 +78,12 @@ class DiffResult(Reported):
         root = self.diffed.repo
         return list(pinned_tests(self.diffed, chosen, root, hypothesis=hypothesis, placed=placed))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document, of the schema `diff/1`."""
+    def document(self) -> Diff:
+        """The result as `diff/1`."""
         from refute.report.diffs import diff_document
+        from refute.results.changes import Diff
 
-        known = {"known": self.known} if self.known else {}
-        return {"schema": "diff/1", **diff_document(self.diffed), **known}
+        return Diff(**asdict(diff_document(self.diffed)), known=self.known)
 
     def report(self) -> Report:
         """What there is to report."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from refute.api.calling import Shown, apart, path_of
 from refute.api.functions import debug
@@ -24,6 +24,9 @@ from refute.syntax import first_line, functions_in, readable_module
 from refute.workspace.checkout import Checkout, in_checkout
 from refute.workspace.contract import TestSelection, Workspace
 from refute.workspace.snapshot import checkout_root
+
+if TYPE_CHECKING:
+    from refute.results.functions import DebugFailing
 
 MOST_SUSPECTS = 3
 """Functions that are searched for the tests of one file."""
@@ -69,8 +72,8 @@ class FailingResult(Shown):
                 return state
         return State.FIXED
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document."""
+    def document(self) -> DebugFailing:
+        """The result as `failing/1`."""
         from refute.report.failing import failing_document
 
         return failing_document(self)

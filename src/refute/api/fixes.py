@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from refute.api.issues import VetResult
     from refute.issue.observed_calls import ObservedCall
     from refute.report.formats.contract import Report
+    from refute.results.issues import Ranking
 
 SECONDS = 3.0
 """For one function; `TOTAL`, or five times it, for all that one fix changes."""
@@ -88,11 +89,11 @@ class RankedFixes(Reported):
     """Names of the files as given."""
     separating: tuple[Pair, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document, of the schema `ranking/1`."""
+    def document(self) -> Ranking:
+        """The result as `ranking/1`."""
         from refute.report.fixes import ranked_document
 
-        return {"schema": "ranking/1", **ranked_document(self)}
+        return ranked_document(self)
 
     def report(self) -> Report:
         """What there is to report: a case for each fix, and what speaks against it."""
@@ -183,5 +184,5 @@ def _pair(first: int, second: int, found: Diffed | str) -> Pair:
         return Pair(first, second, reason=found, alike=found.startswith("no difference"))
     shown = tuple(d for one in found.functions for d in one.comparison.differences)
     verdicts = {one.comparison.verdict for one in found.functions}
-    alike = bool(verdicts) and verdicts <= {"no difference", "see callers"}
+    alike = verdicts == {"no difference"}
     return Pair(first, second, shown, alike=alike and not shown)

@@ -28,6 +28,7 @@ from refute.workspace.snapshot import apply_to_checkout
 
 if TYPE_CHECKING:
     from refute.report.formats.contract import Report
+    from refute.results.issues import Fix
 
 _BOUNDS = Bounds()
 _NO_CLAIM = FixClaim("proposed", ("the method writes no tests, so nothing shows that it is right",))
@@ -61,11 +62,11 @@ class FixResult(Reported):
         """The tests that fail now and pass with it, a unified diff; "" where there are none."""
         return self.claim.tests
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document, of the schema `fix/1`."""
+    def document(self) -> Fix:
+        """The result as `fix/1`."""
         from refute.report.fixes import fix_document
 
-        return {"schema": "fix/1", **fix_document(self)}
+        return fix_document(self)
 
     def report(self) -> Report:
         """What there is to report."""

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from refute.api.calling import Shown, apart, path_of
 from refute.errors import InputError
@@ -21,6 +21,9 @@ from refute.gating.judging import Judged, Settings, judge
 from refute.methods import Bounds
 from refute.models.asking import Asked
 from refute.workspace.snapshot import checkout_root
+
+if TYPE_CHECKING:
+    from refute.results.gate import Gate
 
 _BOUNDS = Bounds()
 BEHAVIOUR_SECONDS = 30.0
@@ -42,8 +45,8 @@ class GateResult(Shown):
         """Whether nothing is against the change."""
         return self.verdict != "not proven"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document."""
+    def document(self) -> Gate:
+        """The result as `gate/1`."""
         from refute.report.gate import gate_document
 
         return gate_document(self.judged)

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from refute.api.calling import Shown, apart, path_of
 from refute.errors import InputError
 from refute.hardening.offering import Offer
 from refute.hardening.service import Hardened
 from refute.remarks import remark
+
+if TYPE_CHECKING:
+    from refute.results.hardening import Harden
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +59,8 @@ class HardenResult(Shown):
         remark(f"tests written to {path}" for path in files)
         return list(files)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document."""
+    def document(self) -> Harden:
+        """The result as `harden/1`."""
         from refute.report.hardening import hardened_document
 
         return hardened_document(self.hardened)

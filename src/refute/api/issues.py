@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import asdict
+
 from refute.api.calling import Reported, apart, path_of
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.files import read_file
@@ -33,6 +35,7 @@ from refute.workspace.snapshot import apply_to_checkout
 if TYPE_CHECKING:
     from refute.diffing.service import Diffed
     from refute.report.formats.contract import Report
+    from refute.results.issues import Reproduce, Vet
 
 _BOUNDS = Bounds()
 
@@ -56,12 +59,11 @@ class ReproduceResult(Reported):
         """The tests of the patch that fail now."""
         return () if self.trial is None else tuple(self.trial.failing)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document, of the schema `reproduce/1`."""
+    def document(self) -> Reproduce:
+        """The result as `reproduce/1`."""
         from refute.report.issues import reproduction_document
 
-        document = reproduction_document(self.method, self.found, self.trial)
-        return {"schema": "reproduce/1", **document}
+        return reproduction_document(self.method, self.found, self.trial)
 
     def report(self) -> Report:
         """What there is to report."""
@@ -103,9 +105,12 @@ class VetResult(Reported):
         """`fixed`, `not fixed`, `breaks tests` or `cannot tell`."""
         return self.vetted.verdict
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document, of the schema `vet/1`."""
-        return {"schema": "vet/1", **self.fields()}
+    def document(self) -> Vet:
+        """The result as `vet/1`."""
+        from refute.report.issues import vetted_document
+        from refute.results.issues import Vet
+
+        return Vet(**asdict(vetted_document(self)))
 
     def report(self) -> Report:
         """What there is to report."""
@@ -114,19 +119,6 @@ class VetResult(Reported):
 
         line = f"{self.verdict}: {self.vetted.reason}"
         return Report("vet", tuple(cases_of_vetted(self)), summary=line)
-
-    def fields(self) -> dict[str, Any]:
-        """What the JSON document says, which that of several fixes says of each."""
-        from refute.report.issues import vetted_document
-
-        document = vetted_document(self.method, self.vetted, self.tests, self.reproduction)
-        if self.changes is None:
-            return document
-        from refute.report.diffs import diff_document
-
-        if isinstance(self.changes, str):
-            return {**document, "changes": {"reason": self.changes}}
-        return {**document, "changes": diff_document(self.changes)}
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""

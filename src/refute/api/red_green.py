@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from refute.api.calling import Shown, apart, path_of
 from refute.errors import InputError
 from refute.gating.change import Change, Place, open_change
 from refute.gating.running import Standing, changed_test_files, run_on, selection_of, standings
 from refute.workspace.contract import TestReport
+
+if TYPE_CHECKING:
+    from refute.results.gate import RedGreen
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +44,18 @@ class RedGreenResult(Shown):
         """Whether both runs came to their end, and nothing meddled with their results."""
         return all(one.status == "finished" and one.trusted for one in (self.before, self.after))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document."""
-        from refute.report.gate import red_green_document
+    def document(self) -> RedGreen:
+        """The result as `red-green/1`."""
+        from msgspec import convert
 
-        return red_green_document(self.base, self.head, self.tests, self.before, self.after)
+        from refute.results.gate import RedGreen, RunOfTests, TestOnBothSides
+
+        before, after = (
+            RunOfTests(status=one.status, trusted=one.trusted, remark=one.remark or None)
+            for one in (self.before, self.after)
+        )
+        tests = convert(self.tests, list[TestOnBothSides], from_attributes=True)
+        return RedGreen(base=self.base, head=self.head, tests=tests, before=before, after=after)
 
     def print(self, console: Any) -> None:
         """What a notebook shows."""

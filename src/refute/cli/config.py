@@ -19,10 +19,11 @@ def command(verb: str | None, as_json: bool) -> None:
     environment, else from [tool.refute.VERB] or [tool.refute] of the nearest pyproject.toml.
     """
     from refute.report.settings import print_settings, settings_document
+    from refute.results import as_dict
 
     verbs = CONFIGURED if verb is None else (verb,)
     held = {name: held_by(name) for name in verbs}
     if as_json:
-        print_json(settings_document(held))
+        print_json(as_dict(settings_document(held)))
     else:
         print_settings(held, consoles()[0], defaults=verb is not None)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from refute.diffing.changes import ChangedFunction
-from refute.diffing.differences import Difference
+from refute.diffing.differences import Difference, Verdict
 from refute.diffing.modules import Module
 from refute.function.scenarios.observation import Observation
 from refute.parameters import parameter
@@ -124,8 +124,8 @@ class Comparison:
         return f"{entry.after.name}.{entry.name_after}" if entry and entry.caller else ""
 
     @property
-    def verdict(self) -> str:
-        """ "differs", "no difference" (on what ran) or "cannot tell"."""
+    def verdict(self) -> Verdict:
+        """What came of it; no difference: on what ran."""
         if self.differences or self.broken:
             return "differs"
         return "no difference" if self.ran else "cannot tell"

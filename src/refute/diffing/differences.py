@@ -10,11 +10,25 @@ from refute.function.scenarios.observation import VARIES, Observation, same_valu
 from refute.problems import Scenario
 from refute.sandbox.values import Incomplete, Iterated, Opaque
 
-__all__ = ["Difference", "Kind", "is_stable", "kind_of_difference", "neutral", "steady"]
+__all__ = [
+    "Difference",
+    "Intent",
+    "Kind",
+    "Verdict",
+    "is_stable",
+    "kind_of_difference",
+    "neutral",
+    "steady",
+]
 
 Kind = Literal["value", "exception", "effect", "output", "end", "message"]
 """What differs: what is returned; whether or what is raised; what the call changed; what it
 printed; whether it ends; what an exception says."""
+
+Verdict = Literal["differs", "no difference", "cannot tell"]
+"""What came of one changed function."""
+Intent = Literal["stated", "contradicted", "not mentioned"]
+"""Whether what is said of a change means it, in the words of a model."""
 
 _WRONG_KIND = frozenset({"TypeError", "AttributeError"})
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")

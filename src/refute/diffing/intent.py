@@ -10,16 +10,15 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal
 
+from refute.diffing.differences import Intent
 from refute.diffing.service import Compared
 from refute.models.contract import Asker, Message, Sampling
 from refute.prompts import render
 from refute.report.diffs import observed_source
 
-__all__ = ["Intent", "read_intent", "with_intents"]
+__all__ = ["read_intent", "with_intents"]
 
-Intent = Literal["stated", "contradicted", "not mentioned"]
 _SAMPLING = Sampling(temperature=0.0, top_p=1.0, max_tokens=400)
 _MOST_ABOUT = 12_000
 _MOST_RESULT = 500

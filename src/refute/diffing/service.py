@@ -8,10 +8,10 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from refute.diffing.changes import ChangedFunction, Changes, changed
 from refute.diffing.comparison import Comparison, Settings
+from refute.diffing.differences import Intent
 from refute.diffing.revisions import Revisions
 from refute.diffing.stated import Stated, stated
 from refute.diffing.working import Comparer, Work
@@ -31,7 +31,7 @@ class Compared:
 
     comparison: Comparison
     stated: Stated | None
-    intent: Literal["stated", "contradicted", "not mentioned"] | None = None
+    intent: Intent | None = None
     """What a model says of it, where one was asked: then that counts."""
 
     @property

@@ -10,6 +10,12 @@ from refute.errors import InputError
 
 __all__ = ["ALWAYS", "RULES", "Finding", "Rule", "chosen_rules"]
 
+GateVerdict = Literal["proven", "not proven", "nothing against it", "nothing to prove"]
+"""`nothing against it`: no rule is broken, and `red-first` was left out; `nothing to prove`: no
+code changed."""
+Turn = Literal["red to green", "green before", "red now", "broken", "not run"]
+"""What became of a test: failed and passes; passed already; fails as before; passed and fails; it
+did not run in one of the states (skipped, not there, the run ended before it)."""
 Rule = Literal[
     "red-first", "green-now", "no-regression", "no-test-lost", "no-skip", "not-weakened",
     "expected-said", "no-runner-change", "not-vacuous", "no-patching", "no-special-case",

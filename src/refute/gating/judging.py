@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from refute.diffing.changes import Changes, changed
 from refute.diffing.comparison import Settings as Looking
@@ -15,7 +14,7 @@ from refute.diffing.service import Compared, Diffed, compare
 from refute.errors import RefuteError
 from refute.gating.change import Change
 from refute.gating.evidence import Evidence, gathered
-from refute.gating.findings import RULES, Finding, Rule
+from refute.gating.findings import RULES, Finding, GateVerdict, Rule
 from refute.gating.reading import Reading
 from refute.gating.running import Standing
 from refute.gating.shown import found_by_running, own_turned
@@ -24,11 +23,8 @@ from refute.methods import Bounds
 from refute.sandbox.deadline import end_after
 from refute.workspace.contract import Workspace
 
-__all__ = ["Judged", "Settings", "Verdict", "judge"]
+__all__ = ["Judged", "Settings", "judge"]
 
-Verdict = Literal["proven", "not proven", "nothing against it", "nothing to prove"]
-"""`nothing against it`: no rule is broken, and `red-first` was left out; `nothing to prove`: no
-code changed."""
 _SECONDS = 2.0
 """For what one function does."""
 
@@ -54,7 +50,7 @@ class Settings:
 class Judged:
     """The verdict."""
 
-    verdict: Verdict
+    verdict: GateVerdict
     reason: str
     """One line for people."""
     base: str
@@ -223,7 +219,7 @@ def _concluded(
     kept = [one for one in dict.fromkeys(findings) if one.rule in settings.rules]
     kept.sort(key=lambda one: order.index(one.rule))
     by_issue = vetted is not None and vetted.verdict == "fixed"
-    verdict: Verdict
+    verdict: GateVerdict
     if kept:
         verdict, reason = "not proven", kept[0].what
         if len(kept) > 1:

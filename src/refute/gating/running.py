@@ -7,20 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from refute.errors import PatchRejected
 from refute.gating.change import Change
+from refute.gating.findings import Turn
 from refute.workspace.applying import applied
 from refute.workspace.contract import Failure, TestReport, TestSelection, Workspace
 from refute.workspace.states import files_with_tests, test_files
 from refute.workspace.statuses import NO_TESTS, Statuses, TestStatus, statuses
 
-__all__ = ["Standing", "Turn", "changed_test_files", "run_on", "selection_of", "standings"]
-
-Turn = Literal["red to green", "green before", "red now", "broken", "not run"]
-"""What became of a test: failed and passes; passed already; fails as before; passed and fails; it
-did not run in one of the states (skipped, not there, the run ended before it)."""
+__all__ = ["Standing", "changed_test_files", "run_on", "selection_of", "standings"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,10 @@ FixState = Literal["fixed", "proposed", "cannot tell"]
 reason not to call it so is known; nothing speaks for it."""
 
 
+Verdict = Literal["fixed", "not fixed", "breaks tests", "does not apply", "cannot tell"]
+"""What tests say of a fix."""
+
+
 @dataclass(frozen=True, slots=True)
 class DraftedFix:
     """A change of the code that a method drafted while it wrote tests, with what speaks for it."""

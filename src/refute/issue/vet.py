@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from refute.errors import PatchRejected
 from refute.issue.context.neighbours import MOST, neighbouring_tests
+from refute.issue.contract import Verdict
 from refute.issue.drafting.original import Original, TrialRun
 from refute.methods import Bounds
 from refute.workspace.applying import applied, rejection
@@ -24,8 +24,6 @@ from refute.workspace.states import files_with_tests, test_files
 from refute.workspace.statuses import newly_failing, statuses
 
 __all__ = ["MOST", "Vetted", "vet_fix"]
-
-Verdict = Literal["fixed", "not fixed", "breaks tests", "does not apply", "cannot tell"]
 
 
 @dataclass(frozen=True, slots=True)

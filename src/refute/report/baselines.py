@@ -7,10 +7,11 @@ fingerprints (`refute.report.formats.contract`); the rest is for people.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+
+from msgspec import ValidationError, convert, to_builtins
 
 from refute.errors import InputError
 from refute.files import read_file
@@ -21,12 +22,12 @@ from refute.function.verbs import Hunt
 from refute.jsontext import parse_json
 from refute.report.formats.contract import Report
 from refute.report.formats.functions import problem_of
+from refute.results.lines import Baseline, KnownProblem
 from refute.storage import write_output
 
 OF_FUNCTIONS = ("wrong-output", "predicted-output", "crash", "contradiction")
 OF_CHANGES = ("behaviour-changed", "behaviour-changed-as-stated", "does-not-load")
 """The rules of which `hunt` and `diff` speak."""
-_SCHEMA = "baseline/1"
 _LARGEST = 64 << 20
 
 
@@ -34,7 +35,7 @@ def read_baseline(file: Path) -> frozenset[str]:
     """The fingerprints that are known. Raises `InputError`."""
     if not file.exists():
         raise InputError(f"{file}: no such baseline; --write-baseline makes it")
-    return frozenset(row["fingerprint"] for row in _rows(file))
+    return frozenset(one.fingerprint for one in _known(file))
 
 
 def write_baseline(file: Path, report: Report, rules: Collection[str]) -> int:
@@ -42,24 +43,13 @@ def write_baseline(file: Path, report: Report, rules: Collection[str]) -> int:
     other rules. Returns how many there are. Raises `InputError`."""
     looked_at = {(case.file, case.function) for case in report.cases}
     kept = [
-        row
-        for row in (_rows(file) if file.exists() else ())
-        if row.get("rule") not in rules or (row.get("file"), row.get("function")) not in looked_at
+        one
+        for one in (_known(file) if file.exists() else ())
+        if one.rule not in rules or (one.file, one.function) not in looked_at
     ]
-    new = [
-        {
-            "fingerprint": one.fingerprint,
-            "rule": one.rule,
-            "file": one.file,
-            "function": one.function,
-            "message": one.message,
-        }
-        for one in report.problems
-    ]
-    rows = sorted(
-        [*kept, *new], key=lambda row: [str(row.get(key)) for key in ("file", "function", "rule")]
-    )
-    text = json.dumps({"schema": _SCHEMA, "problems": rows}, indent=1, ensure_ascii=False)
+    new = convert(report.problems, list[KnownProblem], from_attributes=True)
+    rows = sorted([*kept, *new], key=lambda one: (one.file, one.function, one.rule))
+    text = json.dumps(to_builtins(Baseline(problems=rows)), indent=1, ensure_ascii=False)
     try:
         write_output(file, f"{text}\n".encode("utf-8", "backslashreplace"))
     except OSError as error:
@@ -80,18 +70,12 @@ def without_known(known: Collection[str], module: Module, one: Found) -> Found |
     return replace(one, failing=failing, findings=findings) if failing or findings else None
 
 
-def _rows(file: Path) -> list[dict[str, Any]]:
+def _known(file: Path) -> Sequence[KnownProblem]:
     try:
-        document = parse_json(read_file(file, limit=_LARGEST))
+        return convert(parse_json(read_file(file, limit=_LARGEST)), Baseline).problems
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}") from None
+    except ValidationError as error:
+        raise InputError(f"{file}: not a baseline of refute: {error}") from None
     except ValueError as error:
         raise InputError(f"{file}: not JSON: {error}") from None
-    if not isinstance(document, dict) or document.get("schema") != _SCHEMA:
-        raise InputError(f"{file}: not a baseline of refute: its schema is not {_SCHEMA!r}")
-    rows = document.get("problems")
-    if not isinstance(rows, list) or not all(
-        isinstance(row, dict) and isinstance(row.get("fingerprint"), str) for row in rows
-    ):
-        raise InputError(f"{file}: problems: must be a list of objects with a fingerprint each")
-    return rows

@@ -3,53 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from msgspec import convert
 from rich.console import Console
 from rich.text import Text
 
 from refute.gating.judging import Judged
 from refute.gating.running import Standing
-from refute.workspace.contract import Failure, TestReport
+from refute.report.diffs import behaviour_document
+from refute.results import gate as results
+from refute.workspace.contract import Failure
 
 MOST_LISTED = 10
 _STYLES = {"red to green": "green", "red now": "red", "broken": "red"}
-
-
-def red_green_document(
-    base: str, head: str, tests: Sequence[Standing], before: TestReport, after: TestReport
-) -> dict[str, Any]:
-    """`{"base", "head", "tests": [...], "before": {"status", ...}, "after": {...}}`."""
-    return {
-        "base": base,
-        "head": head,
-        "tests": [standing_document(one) for one in tests],
-        "before": _run(before),
-        "after": _run(after),
-    }
-
-
-def standing_document(one: Standing) -> dict[str, Any]:
-    """`{"id", "file", "before", "after", "turn", "failure_before", "failure_after"}`."""
-    return {
-        "id": one.id,
-        "file": one.file,
-        "before": one.before,
-        "after": one.after,
-        "turn": one.turn,
-        "failure_before": _failure(one.failure_before),
-        "failure_after": _failure(one.failure_after),
-    }
-
-
-def _run(report: TestReport) -> dict[str, Any]:
-    return {"status": report.status, "trusted": report.trusted, "remark": report.remark or None}
-
-
-def _failure(failure: Failure | None) -> dict[str, str] | None:
-    if failure is None:
-        return None
-    return {"type": failure.type, "message": failure.message}
 
 
 def print_standings(tests: Sequence[Standing], console: Console) -> None:
@@ -69,42 +35,27 @@ def said(failure: Failure) -> str:
     return f"{failure.type}: {first[:200]}".rstrip(": ")
 
 
-def gate_document(judged: Judged) -> dict[str, Any]:
-    """`{"verdict", "reason", "base", "head", "findings", "red_to_green", "tests", ...}`."""
-    return {
-        "verdict": judged.verdict,
-        "reason": judged.reason,
-        "base": judged.base,
-        "head": judged.head,
-        "findings": [
-            {"rule": one.rule, "where": one.where, "what": one.what, "shown": one.shown}
-            for one in judged.findings
-        ],
-        "red_to_green": [one.id for one in judged.turned],
-        "tests": [standing_document(one) for one in judged.tests],
-        "near": list(judged.near),
-        "kept": judged.kept,
-        "issue": _issue(judged),
-        "behaviour": _behaviour(judged),
-        "notes": list(judged.notes),
-    }
-
-
-def _issue(judged: Judged) -> dict[str, Any] | None:
-    if judged.issue is None:
-        return None
-    verdict, reason = judged.issue.verdict, judged.issue.reason
-    return {"verdict": verdict, "reason": reason, "tests": judged.issue_tests}
-
-
-def _behaviour(judged: Judged) -> dict[str, Any] | None:
-    from refute.report.diffs import diff_document
-
-    if judged.behaviour is None:
-        return None
-    if isinstance(judged.behaviour, str):
-        return {"reason": judged.behaviour}
-    return diff_document(judged.behaviour)
+def gate_document(judged: Judged) -> results.Gate:
+    """The verdict on a change, for other programs."""
+    issue, behaviour = judged.issue, judged.behaviour
+    return results.Gate(
+        verdict=judged.verdict,
+        reason=judged.reason,
+        base=judged.base,
+        head=judged.head,
+        findings=convert(judged.findings, list[results.BrokenRule], from_attributes=True),
+        red_to_green=[one.id for one in judged.turned],
+        tests=convert(judged.tests, list[results.TestOnBothSides], from_attributes=True),
+        near=judged.near,
+        kept=judged.kept,
+        issue=None
+        if issue is None
+        else results.OnTheIssue(
+            verdict=issue.verdict, reason=issue.reason, tests=judged.issue_tests
+        ),
+        behaviour=None if behaviour is None else behaviour_document(behaviour),
+        notes=judged.notes,
+    )
 
 
 def print_gate(judged: Judged, console: Console) -> None:

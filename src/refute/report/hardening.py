@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rich.console import Console
 from rich.text import Text
 
@@ -11,6 +9,7 @@ from refute.function.source import unified_diff
 from refute.hardening.mutants import Mutant
 from refute.hardening.offering import Offer
 from refute.hardening.service import Hardened
+from refute.results import hardening as results
 
 _WORDS = {
     "killed": "killed",
@@ -33,54 +32,54 @@ def patch_of(hardened: Hardened) -> str:
     )
 
 
-def hardened_document(hardened: Hardened) -> dict[str, Any]:
-    """The JSON document."""
-    counts = hardened.counts
-    return {
-        "functions": hardened.functions,
-        "score": hardened.score,
-        "mutants": {
-            "possible": hardened.possible,
-            "drawn": len(hardened.mutants),
+def hardened_document(hardened: Hardened) -> results.Harden:
+    """What was found, for other programs."""
+    counts, trial = hardened.counts, hardened.trial
+    return results.Harden(
+        functions=hardened.functions,
+        score=hardened.score,
+        mutants=results.Mutants(
+            possible=hardened.possible,
+            drawn=len(hardened.mutants),
             **{state.replace(" ", "_"): counts[state] for state in _WORDS},
-        },
-        "project_tests": {
-            "files": list(hardened.test_files),
-            "pass": hardened.trial.tests,
-            "do_not_pass": hardened.trial.failing,
-            "not_run": hardened.trial.left,
-            "not_collected": hardened.trial.broken,
-        },
-        "looked_for_input": hardened.tried,
-        "no_input_differs": hardened.alike,
-        "not_offered": dict(hardened.dropped),
-        "tests": [_offer(one, hardened) for one in hardened.offers],
-        "patch": patch_of(hardened),
-        "interrupted": hardened.interrupted,
-    }
+        ),
+        project_tests=results.ProjectTests(
+            files=hardened.test_files,
+            passing=trial.tests,
+            do_not_pass=trial.failing,
+            not_run=trial.left,
+            not_collected=trial.broken,
+        ),
+        looked_for_input=hardened.tried,
+        no_input_differs=hardened.alike,
+        not_offered=hardened.dropped,
+        tests=[_offer(one, hardened) for one in hardened.offers],
+        patch=patch_of(hardened),
+        interrupted=hardened.interrupted,
+    )
 
 
-def _offer(one: Offer, hardened: Hardened) -> dict[str, Any]:
-    return {
-        "module": one.test.module,
-        "target": one.test.target,
-        "file": one.test.placement.path.relative_to(hardened.root).as_posix(),
-        "test": one.test.text,
-        "reached_by_tests": not one.covers,
-        "kills": [_mutant(mutant) for mutant in one.kills],
-    }
+def _offer(one: Offer, hardened: Hardened) -> results.OfferedTest:
+    return results.OfferedTest(
+        module=one.test.module,
+        target=one.test.target,
+        file=one.test.placement.path.relative_to(hardened.root).as_posix(),
+        test=one.test.text,
+        reached_by_tests=not one.covers,
+        kills=[_mutant(mutant) for mutant in one.kills],
+    )
 
 
-def _mutant(one: Mutant) -> dict[str, Any]:
+def _mutant(one: Mutant) -> results.KilledMutant:
     before, after = one.shown
-    return {
-        "file": one.file,
-        "line": one.line,
-        "function": one.qualname,
-        "operator": one.edit.operator,
-        "before": before,
-        "after": after,
-    }
+    return results.KilledMutant(
+        file=one.file,
+        line=one.line,
+        function=one.qualname,
+        operator=one.edit.operator,
+        before=before,
+        after=after,
+    )
 
 
 def print_hardened(hardened: Hardened, console: Console) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING
 
+from msgspec import UNSET, convert
 from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
@@ -13,7 +13,12 @@ from rich.text import Text
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import TrialRun, shortened
 from refute.issue.vet import Vetted
+from refute.report.diffs import behaviour_document
+from refute.results import issues as results
 from refute.workspace.contract import TestResult
+
+if TYPE_CHECKING:
+    from refute.api.issues import VetResult
 
 _TRACE = 1500
 """Characters of a traceback that are shown."""
@@ -21,31 +26,22 @@ _TRACE = 1500
 
 def reproduction_document(
     method: str, found: Reproduction, trial: TrialRun | None
-) -> dict[str, Any]:
-    """`{"method", "found", "patch", "confidence", "tests": [...], "notes", "steps"}`."""
+) -> results.Reproduce:
+    """What `reproduce` found, for other programs."""
     prediction = found.prediction
-    return {
-        "method": method,
-        "found": bool(trial and trial.failing),
-        "patch": prediction.patch,
-        "confidence": _rounded(prediction.confidence) if prediction.patch else 0.0,
-        "tests": failing_tests(trial.failing if trial else ()),
-        "notes": list(prediction.notes),
-        "steps": list(found.steps),
-    }
+    return results.Reproduce(
+        method=method,
+        found=bool(trial and trial.failing),
+        patch=prediction.patch,
+        confidence=_rounded(prediction.confidence) if prediction.patch else 0.0,
+        tests=_test_runs(trial.failing if trial else ()),
+        notes=prediction.notes,
+        steps=found.steps,
+    )
 
 
-def failing_tests(results: Sequence[TestResult]) -> list[dict[str, Any]]:
-    """Tests that fail, each with how: `{"id", "outcome", "phase", "failure"}`."""
-    return [
-        {
-            "id": result.id,
-            "outcome": result.outcome,
-            "phase": result.phase,
-            "failure": asdict(result.failure) if result.failure else None,
-        }
-        for result in results
-    ]
+def _test_runs(tests: Sequence[TestResult]) -> list[results.TestRun]:
+    return convert(tests, list[results.TestRun], from_attributes=True)
 
 
 def print_reproduction(
@@ -95,22 +91,22 @@ def _print_result(label: str, result: TestResult, console: Console) -> None:
         console.print(Text(shortened(failure.traceback, _TRACE), style="dim"))
 
 
-def vetted_document(
-    method: str, vetted: Vetted, tests: str, found: Reproduction | None
-) -> dict[str, Any]:
-    """`{"verdict", "reason", "reproducing", "still_failing", "broken", "neighbours", ...}`."""
-    return {
-        "verdict": vetted.verdict,
-        "reason": vetted.reason,
-        "reproducing": failing_tests(vetted.reproducing),
-        "still_failing": failing_tests(vetted.still_failing),
-        "broken": failing_tests(vetted.broken),
-        "neighbours": list(vetted.neighbours),
-        "notes": list(vetted.notes),
-        "method": method,
-        "tests": tests,
-        "confidence": _rounded(found.prediction.confidence) if found else None,
-    }
+def vetted_document(one: VetResult) -> results.VettedFix:
+    """The verdict on a fix, for other programs."""
+    vetted, found, changes = one.vetted, one.reproduction, one.changes
+    return results.VettedFix(
+        verdict=vetted.verdict,
+        reason=vetted.reason,
+        reproducing=_test_runs(vetted.reproducing),
+        still_failing=_test_runs(vetted.still_failing),
+        broken=_test_runs(vetted.broken),
+        neighbours=vetted.neighbours,
+        notes=vetted.notes,
+        method=one.method,
+        tests=one.tests,
+        confidence=_rounded(found.prediction.confidence) if found else None,
+        changes=UNSET if changes is None else behaviour_document(changes),
+    )
 
 
 def print_vetted(

@@ -11,26 +11,24 @@ from rich.table import Table
 from rich.text import Text
 
 from refute.config.resolving import Held
+from refute.results.settings import Config, Setting
 
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
 
 
-def settings_document(held: Mapping[str, Sequence[Held]]) -> dict[str, Any]:
-    """`{"schema": "config/1", "settings": {VERB: {KEY: {"value", "from", "in_files"}}}}`."""
-    return {
-        "schema": "config/1",
-        "settings": {
+def settings_document(held: Mapping[str, Sequence[Held]]) -> Config:
+    """The settings of each verb, for other programs."""
+    return Config(
+        settings={
             verb: {
-                one.declared.key: {
-                    "value": _plain(one.value),
-                    "from": one.source,
-                    "in_files": one.declared.in_files,
-                }
+                one.declared.key: Setting(
+                    value=_plain(one.value), source=one.source, in_files=one.declared.in_files
+                )
                 for one in settings
             }
             for verb, settings in held.items()
-        },
-    }
+        }
+    )
 
 
 def print_settings(

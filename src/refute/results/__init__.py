@@ -9,21 +9,30 @@ raise it. How a value is found out is the verb's business, how it looks to peopl
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-import msgspec
+from msgspec import Struct, to_builtins
+from msgspec.json import schema_components
 
 from refute.errors import InputError
 
-__all__ = ["as_dict", "described", "names", "schema"]
+__all__ = ["as_dict", "as_json", "described", "names", "schema"]
+
+_REF = re.compile(r'"#/\$defs/(\w+)"')
 
 
-def as_dict(document: msgspec.Struct) -> dict[str, Any]:
+def as_json(document: Struct, indent: int | None = None) -> str:
+    """The document as JSON in ASCII, which also holds texts that are not UTF-8."""
+    return json.dumps(to_builtins(document), indent=indent)
+
+
+def as_dict(document: Struct) -> dict[str, Any]:
     """The document as JSON says it: objects, lists, numbers, texts."""
-    found = json.loads(json.dumps(msgspec.to_builtins(document)))
+    found = json.loads(as_json(document))
     assert isinstance(found, dict)
     return found
 
@@ -44,22 +53,31 @@ def schema(name: str) -> dict[str, Any]:
     return head | described(*_documents()[name])
 
 
-def described(*kinds: type[msgspec.Struct]) -> dict[str, Any]:
+def described(*kinds: type[Struct]) -> dict[str, Any]:
     """The JSON Schema of a value of one of these types: of one type an object at its root."""
     how: dict[str, Any] = {"ref_template": "#/$defs/{name}"}
-    refs, parts = msgspec.json.schema_components(kinds, **how)
+    refs, parts = schema_components(kinds, **how)
+    beside = set(_REF.findall(json.dumps(parts))) - parts.keys()
+    if beside:
+        _, parts = schema_components([*kinds, *(_structs()[name] for name in beside)], **how)
     root = {"oneOf": [*refs]} if len(kinds) > 1 else parts.pop(kinds[0].__name__)
     return {**root, "$defs": parts} if parts else root
 
 
 @cache
-def _documents() -> dict[str, list[type[msgspec.Struct]]]:
+def _structs() -> dict[str, type[Struct]]:
+    """All types of this package by their names."""
+    rooms = (import_module(room.name) for room in iter_modules(__path__, f"{__name__}."))
+    kinds = (kind for room in rooms for kind in vars(room).values() if isinstance(kind, type))
+    return {kind.__name__: kind for kind in kinds if issubclass(kind, Struct)}
+
+
+@cache
+def _documents() -> dict[str, list[type[Struct]]]:
     """The types of each document: those whose tag is its `schema`."""
-    found: dict[str, list[type[msgspec.Struct]]] = {}
-    for module in iter_modules(__path__, f"{__name__}."):
-        for kind in vars(import_module(module.name)).values():
-            if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-                config = kind.__struct_config__
-                if config.tag_field == "schema" and kind.__module__ == module.name:
-                    found.setdefault(str(config.tag), []).append(kind)
+    found: dict[str, list[type[Struct]]] = {}
+    for kind in _structs().values():
+        config = kind.__struct_config__
+        if config.tag_field == "schema":
+            found.setdefault(str(config.tag), []).append(kind)
     return found

@@ -180,3 +180,36 @@ class DebugOfFiles(_OfFiles, frozen=True, tag_field="schema", tag="debug/1"):
     """`debug` of folders and of several targets."""
 
     files: Sequence[FileFixes]
+
+
+class SuspectedFunctions(Struct, frozen=True):
+    """A failing test."""
+
+    test: str
+    suspects: Sequence[str]
+
+
+class FixOfTests(Struct, frozen=True, kw_only=True):
+    """A fix that turns failing tests green."""
+
+    function: str
+    state: ClaimedState
+    diff: str
+    turns_green: Sequence[str]
+    stay_green: Count
+
+
+class NotSearched(Struct, frozen=True):
+    """A suspect without a search."""
+
+    function: str
+    reason: str
+
+
+class DebugFailing(Struct, frozen=True, kw_only=True, tag_field="schema", tag="failing/1"):
+    """`debug --failing`."""
+
+    state: ClaimedState
+    failing: Sequence[SuspectedFunctions]
+    fixes: Sequence[FixOfTests]
+    not_searched: Sequence[NotSearched]

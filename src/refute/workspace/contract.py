@@ -49,6 +49,9 @@ Outcome = Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
 """`failed`: the test's own call raised; `error`: its set-up, tear-down or collection did."""
 
 
+Phase = Literal["collect", "setup", "call", "teardown"]
+
+
 @dataclass(frozen=True, slots=True)
 class TestResult:
     """What became of one test."""
@@ -61,7 +64,7 @@ class TestResult:
     file: str
     """Test file, relative to the repository; "" where unknown."""
     outcome: Outcome
-    phase: Literal["collect", "setup", "call", "teardown"] = "call"
+    phase: Phase = "call"
     """The phase that decided the outcome."""
     failure: Failure | None = None
     reason: str = ""
