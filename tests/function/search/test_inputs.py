@@ -6,11 +6,13 @@ import ast
 import time
 from collections.abc import Sequence
 from itertools import islice
+from random import Random
 from typing import Any
 
 import pytest
 
 from refute.function.search import inputs
+from refute.function.search.domain import ROOM, Sequences, learn
 from refute.function.search.inputs import ProposedInput, Tier, propose_inputs
 from refute.function.search.precondition import evident_precondition
 from refute.problems import Call, Expression, FunctionProblem, Invocation
@@ -260,3 +262,35 @@ def test_a_huge_integer_is_not_printed_for_each_proposal(listed: bool) -> None:
 def test_an_empty_list_where_a_number_was_seen_too() -> None:
     """What else the parameter may be is not always a sequence to draw items from (boltons)."""
     assert proposals("def f(x): return x", ([],), (5,), count=900)
+
+
+# -- domains: what is drawn stays of a size that can be worked with -------------------------------
+
+
+def nested(depth: int) -> object:
+    value: object = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_what_nests_deep_does_not_double_at_each_level() -> None:
+    domain = learn([nested(150)])
+    rng = Random(0)
+    for _ in range(20):
+        assert len(repr(domain.sample(rng))) < 4 * ROOM
+    assert len(list(domain.near(nested(150), rng))) < 100
+
+
+def test_what_nests_little_is_drawn_as_it_was_seen() -> None:
+    long = learn([list(range(2_000))])
+    assert any(len(long.sample(Random(seed))) > 500 for seed in range(9))
+    rows = learn([[[1, 2], [3, 4]]])
+    assert all(any(rows.sample(Random(seed))) for seed in range(9))
+
+
+def test_a_mixed_list_is_in_no_order_and_has_no_rows() -> None:
+    element = learn([1, [1, 2], 3.5, [3]])
+    for shape in ({"ascending": True}, {"rectangular": True}):
+        part = Sequences(list, element, 1, 4, **shape)
+        assert not part.accepts([1, [2, 3]])

@@ -17,7 +17,6 @@ DESCRIPTION = "True for a multiple of seven, on a Sunday, or 'ok'."
 MORE = [
     ("variable", "try:\n    a()\nexcept b:\n    pass", "try:\n    a()\nexcept items:\n    pass"),
     ("variable", "with a:\n    return b", "with items:\n    return b"),
-    ("to none", "try:\n    a()\nexcept b:\n    b = True", "try:\n    a()\nexcept b:\n    b = None"),
     ("delete", "try:\n    a()\nexcept b:\n    a = 1\n    return a",
      "try:\n    a()\nexcept b:\n    return a"),
     ("dedent", "if a:\n    b = 1\nelif b:\n    b = 2\nelse:\n    b = 3\n    return b",

@@ -148,7 +148,7 @@ def test_likely_pairs_do_not_wait_for_the_least_likely_edits(box: Sandbox) -> No
     )  # fmt: skip
     trial = Trial(code, "f", tests, box, 0.0)
     every = len(singles(trial.focus, trial.facts(""), lambda stmts: 0.0))
-    found = repair(problem(code, tests=tests), tests, box=box, max_candidates=every // 2)
+    found = repair(problem(code, tests=tests), tests, box=box, max_candidates=every)
     assert any(len(result.edits) == 2 for result in found.survivors)
 
 
@@ -173,6 +173,15 @@ def test_one_example_that_fits_many_programs_is_not_enough(box: Sandbox) -> None
     assert result.candidates == ()
     assert [f.test.trust for f in result.failing] == [Trust.STATED]
     assert "one example" in " ".join(result.notes)
+
+
+def test_an_unlikely_fix_is_only_proposed_where_one_number_asks_for_it(box: Sandbox) -> None:
+    one = (UnitTest(Call(([11, 2, 30, 47, 5], 3)), 43),)
+    code = "def f(items, k):\n    return sum(items)\n"
+    result = search(problem(code, tests=one), box=box, max_candidates=600)
+    assert "items[:k]" in result.candidates[0].code
+    assert result.state == "proposed"
+    assert "one example does not say enough" in result.reservations[0]
 
 
 def test_what_makes_the_arguments_of_a_test_is_taken_as_right(box: Sandbox) -> None:

@@ -36,7 +36,7 @@ def test_what_holds_no_literal_or_is_long_is_left_alone(steps: tuple[str, ...]) 
 
 TWICE = """
 def twice(f):
-    return lambda x: f(x)
+    return lambda x: f(f(f(x)))
 """
 
 
@@ -47,7 +47,7 @@ def test_fixes_are_compared_on_them() -> None:
     problem = FunctionProblem("own/1", "", "def twice(f)", "twice", TWICE, tests=tests)
     with LocalSandbox() as box:
         result = search(problem, box=box, max_candidates=1_500)
-    assert "f(f(x))" in result.candidates[0].code
+    assert "lambda x: f(f(x))" in result.candidates[0].code
     assert (result.candidates[0].confidence or 0) > 0.5, "others do not do the same"
 
 

@@ -185,7 +185,7 @@ def search(
             if all(map(is_silent, asking)):
                 state.reservations.append("what fails asks for no more than that nothing is raised")
             state.reservations += _reservations(
-                candidates[0], clusters, sum(map(examples_in, state.trusted))
+                candidates[0], clusters, sum(map(examples_in, state.trusted)), believed
             )
             if question is None:
                 state.reservations += untold(rivals(clusters[:SHOWN], before), inputs)
@@ -231,7 +231,9 @@ def _alone(problem: FunctionProblem, trusted: Sequence[UnitTest]) -> bool:
     return alone and not evident_precondition(problem, known).guessed
 
 
-def _reservations(first: Candidate, clusters: Sequence[Cluster], examples: int) -> Iterator[str]:
+def _reservations(
+    first: Candidate, clusters: Sequence[Cluster], examples: int, believed: bool
+) -> Iterator[str]:
     """Why the first fix is no more than a proposal."""
     confidence = first.confidence or 0.0
     for test in clusters[0].lost[:1]:
@@ -239,7 +241,7 @@ def _reservations(first: Candidate, clusters: Sequence[Cluster], examples: int) 
     yield from (one.text for one in clusters[0].suspicions)
     if any(isinstance(outcome, NotRun) for outcome in clusters[0].outcomes):
         yield "time was up before all was known about it"
-    if confidence < (ALONE if examples == 1 else CERTAIN):
+    if not believed or confidence < (ALONE if examples == 1 else CERTAIN):
         yield _one_example(len(clusters)) if examples == 1 else "fixes like it are too often wrong"
 
 

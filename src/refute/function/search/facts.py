@@ -33,8 +33,6 @@ class CodeFacts:
     strings: tuple[str, ...]
     told_strings: tuple[str, ...]
     """Short strings in quotes in the description."""
-    words: frozenset[str]
-    """Words of the description, lower case."""
     functions: tuple[str, ...]
     """Functions that the module defines."""
     types: dict[str, str]
@@ -96,7 +94,6 @@ def gather(
                 a or b for a, b in re.findall(r"'([^'\n]{1,12})'|\"([^\"\n]{1,12})\"", description)
             )
         )[:12],
-        frozenset(re.findall(r"[a-z]+", description.lower())),
         tuple(dict.fromkeys((*own, *near))),
         types,
         used,

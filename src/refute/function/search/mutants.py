@@ -18,7 +18,6 @@ from refute.function.search.rules import (
     Draft,
     bindings,
     borrowed_statements,
-    early_returns,
     log_weight,
     statements,
     swapped_returns,
@@ -96,7 +95,6 @@ def singles(
         drafts += bindings(owner, field, body, context, facts)
         if isinstance(owner, ast.FunctionDef) and within is None:
             drafts += swapped_returns(owner)
-            drafts += early_returns(owner, facts)
         counts = Counter(kind for kind, *_ in drafts)
         for draft in drafts:
             _append(edits, draft, counts[draft[0]], bonus)

@@ -27,14 +27,12 @@ from refute.sandbox import (
 )
 from refute.sandbox.equality import expect_test, matches
 
-__all__ = ["GUARDED", "WEAK", "Repair", "look_further", "repair", "starting"]
+__all__ = ["WEAK", "Repair", "look_further", "repair", "starting"]
 
 FIRSTS = 60
 """First halves of pairs that are followed up."""
 WEAK = -3.0
 """Single edits no likelier than this do not end the search: a pair may be likelier."""
-GUARDED = 2
-"""Failing tests that a guard at the start must fix before it is believed."""
 ONCE = Limits(cpu=0.3, wall=2.0)
 """For a look at the tests before anything is prepared."""
 PATIENT = Limits(cpu=2.0, wall=4.0, stop_after=2)
@@ -152,12 +150,10 @@ def _search(
     trial.check_budget()
     facts = trial.facts(problem.description)
     own, others = trial.parts()
-    guarded = found.passed.count(False) >= GUARDED
 
     def listed(part: ast.Module, base: float, share: float) -> list[Edit]:
         bonus = _Bonus(reached, found.passed, every=True, base=base)
-        edits = singles(part, facts, bonus, until=trial.listing(share))
-        return [edit for edit in edits if guarded or edit.kind != "early return"]
+        return singles(part, facts, bonus, until=trial.listing(share))
 
     edits = listed(own, 0.0, LISTING)
     head = sum(edit.weight > WEAK for edit in edits)
@@ -332,8 +328,7 @@ def _pairs(
         # The gain decides the order of the search, not how likely a fix is.
         weight = first.weight + second.weight + PAIR_PENALTY
         key = frozenset((id(first), id(second)))
-        guard_alone = second.kind == "early return" and found.passed.count(False) < GUARDED
-        if key in done or guard_alone or any(_alike(second, e) for e in enough[_places(second)]):
+        if key in done or any(_alike(second, e) for e in enough[_places(second)]):
             continue
         done.add(key)
         yield (first, second), weight

@@ -3,7 +3,8 @@
 A program that misunderstands its task is out of reach of edits, but the right one is often a single
 expression over the parameters. `synthesize` enumerates such expressions (`enumerator`, inside
 the sandbox) from the trusted tests and writes the found ones into the user's source as the
-function's body. Three examples fit many expressions: see `expressible` and `BITS`.
+function's body. Three examples fit many expressions: see `expressible` and `BITS`. It is kept for 8
+of the 31 right first fixes on mbpp-fix-hard (dev), and 2 of 25 on rows held out.
 """
 
 from __future__ import annotations

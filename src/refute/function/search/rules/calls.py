@@ -97,14 +97,11 @@ def _calls(*names: str) -> Callable[[Site, CodeFacts], bool]:
 
 rule("swap arguments", 0.35, "return divmod(a, b)", "return divmod(b, a)", few=True)
 rule("drop argument", 0.2, "return pow(a, b)", "return pow(a)")
-rule("hoist argument", 0.1, "return pow(a, b)", "return b")
-rule("reverse", 0.3, "return sorted(items)", "return sorted(items, reverse=True)")
-rule("call argument", 0.15, "return f(a, a, items)", "return f(a, b, items)")
 
 
 @draws(ast.Call)
 def arguments(site: Site, facts: CodeFacts) -> Iterator[Variant]:
-    """Arguments exchanged, left out, others; one in the place of the call."""
+    """Arguments exchanged, left out."""
     node = site.node
     assert isinstance(node, ast.Call)
     func, args, keywords = node.func, node.args, node.keywords
@@ -116,21 +113,9 @@ def arguments(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     if len(args) > 1:
         for at in range(len(args)):
             yield "drop argument", ast.Call(func, [*args[:at], *args[at + 1 :]], keywords), 0.0
-        if not isinstance(func, ast.Attribute):
-            yield "hoist argument", args[0], 0.0
-            yield "hoist argument", args[1], -0.3
-    for at, keyword in enumerate(keywords):
+    for at in range(len(keywords)):
         others = keywords[:at], keywords[at + 1 :]
         yield "drop argument", ast.Call(func, args, [*others[0], *others[1]]), 0.0
-        if keyword.arg == "reverse" and not isinstance(keyword.value, ast.Constant):
-            inverse = ast.keyword("reverse", ast.UnaryOp(op=ast.Not(), operand=keyword.value))
-            yield "reverse", ast.Call(func, args, [*others[0], inverse, *others[1]]), 0.0
-    if isinstance(func, ast.Name) and func.id in facts.functions:
-        for place, variable in enumerate(site.context.names[:6]):
-            for at, arg in enumerate(args):
-                if getattr(arg, "id", None) != variable:
-                    other = [*args[:at], load(variable), *args[at + 1 :]]
-                    yield "call argument", ast.Call(func, other, keywords), -0.1 * place
 
 
 rewrites("swap arguments", "V.M(A) -> A.M(V)",
@@ -139,75 +124,9 @@ rewrites("swap arguments", "V.M(A) -> A.M(V)",
     ))  # fmt: skip
 rewrites("drop argument", "V.M(A, **K) -> V.M(**K) ; 0.5",
     when=_calls("split", "strip", "lstrip", "rstrip", "pop"))  # fmt: skip
-rewrites("reverse", "F(*A, **K) -> F(*A, **K, reverse=True)", when=_calls("sorted", "sort"))
 
 
-def _takes_key(site: Site, facts: CodeFacts) -> bool:
-    name = callee(site.node)
-    return name == "sort" or (
-        name in ("sorted", "min", "max") and len(getattr(site.node, "args", ())) == 1
-    )
-
-
-def _longest(site: Site, facts: CodeFacts, new: ast.expr) -> float:
-    """The longest and the shortest are often asked for."""
-    key = getattr(getattr(new, "keywords")[-1].value, "id", "")  # noqa: B009
-    return 0.6 if key == "len" and callee(new) in ("min", "max") else 0.0
-
-
-rule("sort key", 0.12, "return sorted(items)", "return sorted(items, key=len)", when=_takes_key,
-     extra=_longest, rows="""
-    F(*A, **K) -> F(*A, **K, key=len) ; 0.3
-    F(*A, **K) -> F(*A, **K, key=abs)
-    F(*A, **K) -> F(*A, **K, key=sum)
-    F(*A, **K) -> F(*A, **K, key=int) ; -0.3
-    F(*A, **K) -> F(*A, **K, key=str) ; -0.3
-    F(*A, **K) -> F(*A, **K, key=lambda x: x[1]) ; 0.5
-    F(*A, **K) -> F(*A, **K, key=lambda x: x[0])
-    F(*A, **K) -> F(*A, **K, key=lambda x: x[-1])
-    F(*A, **K) -> F(*A, **K, key=lambda x: -x) ; -0.5
-    F(*A, **K) -> F(*A, **K, key=lambda x: (len(x), x)) ; -0.3
-    F(*A, **K) -> F(*A, **K, key=lambda x: (x[1], x[0])) ; -0.5
-    F(*A, **K) -> F(*A, **K, key=str.lower) ; -0.3
-""")  # fmt: skip
 rule("default", 0.03, "return min(items)", "return min(items, default=0)",
     when=_calls("min", "max"),
     rows="F(A, **K) -> F(A, **K, default=0)\nF(A, **K) -> F(A, **K, default=None)")  # fmt: skip
-rule("range start", 0.25, "return list(range(a))", "return list(range(1, a + 1))", rows="""
-    range(N) -> range(1, N) ; 0.3
-    range(N) -> range(2, N)
-    range(N) -> range(1, N + 1) ; 0.2
-    range(A, N) -> range(N) ; -0.7
-""")  # fmt: skip
-rule("range step", 0.15, "return list(range(a, b))", "return list(range(a, b, 2))", rows="""
-    range(N) -> range(N - 1, -1, -1) ; -0.3
-    range(N) -> range(0, N, 2)
-    range(A, N) -> range(A, N, 2) ; 0.3
-    range(A, N) -> range(A, N, -1)
-    range(A, N) -> range(A, N, 3) ; -1.0
-    range(A, N, S) -> range(A, N)
-""")  # fmt: skip
-rule("range shift", 0.15, "return list(range(a, b))", "return list(range(a + 1, b + 1))",
-    rows="range(A, N) -> range(A + 1, N + 1)")  # fmt: skip
-rule("start", 0.1, "return list(enumerate(items))", "return list(enumerate(items, 1))",
-    rows="enumerate(A) -> enumerate(A, 1)")  # fmt: skip
-rule("separator", 0.1, "return a.split()", "return a.split(',')", rows="""
-    V.split() -> V.split(' ')
-    V.split() -> V.split(',')
-    V.split() -> V.split('-')
-    V.split() -> V.split(', ')
-""")  # fmt: skip
-rule("base", 0.05, "return int(a)", "return int(a, 2)", rows="""
-    int(A) -> int(A, 2)
-    V.pop() -> V.pop(0)
-    V.replace(A, N) -> V.replace(A, N, 1) ; -0.5
-""")  # fmt: skip
-rule("digits", 0.05, "return round(a)", "return round(a, 2)", when=_calls("round"), rows="""
-    F(A) -> F(A, 1)
-    F(A) -> F(A, 2)
-    F(A) -> F(A, 3)
-""")  # fmt: skip
 rewrites("slice", "zip(A, X) -> zip(A, X[1:]) ; 0 ; list str")
-rule("strip to replace", 0.2, "return a.strip()", "return a.replace(' ', '')",
-    when=_calls("strip", "lstrip", "rstrip"),
-    rows="V.M() -> V.replace(' ', '')\nV.M(A) -> V.replace(A, '')")  # fmt: skip

@@ -1,4 +1,4 @@
-"""Statements that are missing: conditions around, updates in loops, checks of the arguments."""
+"""Statements that are missing: conditions around, updates in loops."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from refute.function.search.edit import Change
 from refute.function.search.facts import CodeFacts
-from refute.function.search.fuel import is_mark
 from refute.function.search.rules.rule import (
     Draft,
     Restated,
@@ -24,29 +23,7 @@ from refute.function.search.rules.rule import (
 )  # fmt: skip
 from refute.function.search.sites import Scope
 
-__all__ = ["clamps", "early_returns", "is_docstring", "updates"]
-
-rule("count all", 0.06, "n = 0\nfor x in a:\n    n += 1\nreturn n",
-    "n = 0\nfor x in a:\n    n += items.count(x)\nreturn n")  # fmt: skip
-
-
-@states(ast.AugAssign)
-def counts(stmt: ast.stmt, context: Scope, facts: CodeFacts) -> Iterator[Restated]:
-    """`count += 1` where every occurrence was to be counted: `count += items.count(x)`."""
-    match stmt:
-        case ast.AugAssign(target=target, op=ast.Add(), value=ast.Constant(value=1)):
-            pass
-        case _:
-            return
-    sequences = [
-        n for n in context.names if facts.types.get(n, "?") in ("?", "list", "str", "tuple")
-    ]
-    for whole in [n for n in sequences if n not in context.fresh][:4]:
-        for part in context.names[:4]:
-            if part != whole and part != getattr(target, "id", None):
-                count = ast.Attribute(value=load(whole), attr="count", ctx=ast.Load())
-                call = ast.Call(func=count, args=[load(part)], keywords=[])
-                yield "count all", [ast.AugAssign(target=target, op=ast.Add(), value=call)], 0.0
+__all__ = ["clamps", "is_docstring", "updates"]
 
 
 _PAIR_TESTS: tuple[tuple[ast.cmpop, float], ...] = (
@@ -55,7 +32,6 @@ _PAIR_TESTS: tuple[tuple[ast.cmpop, float], ...] = (
 _ZERO_TESTS: tuple[tuple[ast.cmpop, float], ...] = (
     (ast.Gt(), 0.0), (ast.GtE(), -0.5), (ast.Lt(), -0.5), (ast.NotEq(), -0.3),
 )  # fmt: skip
-_ORDERS: tuple[ast.cmpop, ...] = (ast.Eq(), ast.Gt(), ast.Lt(), ast.GtE(), ast.NotIn())
 
 
 rule("guard", 0.12, "n = 0\nfor x in items:\n    n += x\nreturn n",
@@ -161,56 +137,6 @@ def _adds(stmt: ast.stmt, name: str) -> bool:
         and isinstance(stmt.target, ast.Name)
         and stmt.target.id == name
     )
-
-
-rule("early return", 0.15, "return items[0]", "if not items:\n    return None\nreturn items[0]")
-
-
-def early_returns(function: ast.FunctionDef, facts: CodeFacts) -> Iterator[Draft]:
-    """A missing check of the arguments at the start: `if not items: return 0`.
-
-    A guard can answer any one example, so the search takes these only where they fix several.
-    """
-    names = [arg.arg for arg in function.args.args][:4]
-    tests: list[tuple[ast.expr, float]] = []
-    for name in names:
-        kind = facts.types.get(name, "?")
-        tests.append((negated(load(name)), 0.3))
-        sized = kind in ("?", "list", "str", "tuple", "dict", "set")
-        if kind in ("?", "int", "float", "num"):
-            for op, value in ((ast.LtE(), 0), (ast.Lt(), 0), (ast.Eq(), 1), (ast.LtE(), 1),
-                              (ast.Lt(), 2)):  # fmt: skip
-                test = compare(load(name), op, const(value))
-                tests.append((test, 0.0))
-        if sized:
-            length = call("len", load(name))
-            for value in (1, 2):
-                less = compare(length, ast.LtE(), const(value))
-                tests.append((less, -0.3))
-    for i, a in enumerate(names):
-        for b in names[i + 1 :]:
-            sides = [call("len", load(n)) for n in (a, b)]
-            tests.append((ast.Compare(sides[0], [ast.NotEq()], [sides[1]]), 0.5))
-            for order in _ORDERS:
-                tests.append((compare(load(a), order, load(b)), -0.3))
-    results: list[ast.expr] = [
-        const(False),
-        const(True),
-        const(0),
-        const(None),
-        const(""),
-        number(-1),
-    ]
-    results += [const(1), ast.List(elts=[], ctx=ast.Load()), *[load(name) for name in names]]
-    place = next(
-        (i for i, s in enumerate(function.body) if not is_mark(s) and not is_docstring(s)), 0
-    )
-    first = function.body[place]
-    for condition, extra in tests:
-        for result in results:
-            guard = ast.If(test=condition, body=[ast.Return(value=result)], orelse=[])
-            body = [*function.body[:place], guard, *function.body[place:]]
-            yield "early return", (Change(function, "body", None, body),), extra, (first,)
 
 
 def is_docstring(stmt: ast.stmt) -> bool:
