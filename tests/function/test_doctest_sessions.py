@@ -82,7 +82,6 @@ RED = {
     "another exception": ">>> f('1')\n2",
     "an assertion": ">>> assert f(1) == 3",
     "a comparison": ">>> f(1) == 3\nTrue",
-    "no output wanted": ">>> f(1)",
     "a directive that does not help": ">>> f(1) # doctest: +ELLIPSIS\n3...",
     "mutated": ">>> xs = [1]\n>>> xs = f(xs, [2])\n>>> xs.append(3)\n>>> xs\n[1, 2]",
 }
@@ -114,18 +113,20 @@ def test_red_where_doctest_is_red(box: LocalSandbox, name: str) -> None:
         (">>> import no_such_package\n>>> no_such_package.g(f(2))\n3", "a package is missing"),
         (">>> f(open('none').read())\n3", "a file or program of its own"),
         (">>> import datetime\n>>> f(datetime.datetime.now(), datetime.timedelta(0))\n"
-         "datetime.datetime(2020, 1, 1)", "two runs"),
-        (">>> import random\n>>> f(random.random())\n0.5", "two runs"),
+         "datetime.datetime(2020, 1, 1)", "from run to run"),
+        (">>> import random\n>>> f(random.random())\n0.5", "from run to run"),
         (">>> f(object(), 1)\n<object object at 0x7f0000000000>", None),
-        (">>> [object(), f(1)]\n[<object object at 0x7f0000000000>, 2]", "two runs"),
+        (">>> [object(), f(1)]\n[<object object at 0x7f0000000000>, 2]", "from run to run"),
         (">>> f([1], [2])\n[1,\n  2]", "layout"),
         (">>> list(range(f(29)))\n[0, 1, ..., 29]", "layout"),
-        (">>> f({'b', 'a', 'c'} and 'x' if 'a' < 'b' else 1, str(hash('a')))\n'x'", "two runs"),
+        (">>> f({'b', 'a', 'c'} and 'x' if 'a' < 'b' else 1, str(hash('a')))\n'x'", "from run"),
         (">>> print f(2)\n3", "not Python"),
         (">>> f([1], [2])\n[1, 2]   \n>>> f(1)\n2", "layout"),
         (">>> f(1, None)\nTraceback (most recent call last):\nTypeError: unsupp...", "layout"),
         (">>> f(b'', __import__('subprocess').check_output(['true']))\nb'x'", "or program"),
         (">>> f([1], ['a'])\n[1, u'a']", "layout"),
+        (">>> f(1)\n>>> f(2)\n3", "is left out"),
+        (">>> f(2)\n3\n> f(3)\n4", "another prompt"),
         (">>> import decimal\n>>> f(decimal.Decimal('1E9'), decimal.Decimal('x'))\n"
          "Traceback (most recent call last):\nInvalidOperation: bad", "layout"),
         (">>> class A:\n...     def __repr__(self): return '<A of 3>'\n>>> [A(), f(1)][0]\n<A...>",
@@ -140,6 +141,42 @@ def test_what_says_nothing_about_the_function_is_counted_and_not_believed(
     colour, _, notes = verdict(box, one)
     assert colour == ("red" if reason is None else "green")
     assert [reason in note for note in notes if reason] == [True] * (reason is not None)
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ("os.path.expanduser('~/x')", "'/home/peter/x'"),
+        ("time.strftime('%H', time.localtime(0))", "'01'"),
+        ("datetime.date.today().year - 2000", "13"),
+        ("datetime.datetime.now().weekday()", "9"),
+        ("time.time() > 1e9 and time.ctime()", "'Thu Jan  1 01:00:00 1970'"),
+        ("input() == 'y'", "True"),
+        ("shutil.get_terminal_size().columns", "120"),
+        ("os.getcwd()", "'/tmp'"),
+        ("getpass.getuser()", "'peter'"),
+        ("oct(os.umask(0))", "'0o2'"),
+    ],
+)
+def test_what_the_surroundings_decide_makes_nothing_red(
+    box: LocalSandbox, body: str, shown: str
+) -> None:
+    modules = "import datetime, getpass, os, shutil, time"
+    one = problem(f">>> f()\n{shown}", f"{modules}\ndef f():\n{{docstring}}\n    return {body}\n")
+    assert of_doctest(one) == "red"
+    colour, tests, (note,) = verdict(box, one)
+    assert (colour, tests) == ("green", ()), "red, and believed"
+    assert "from place to place" in note
+
+
+def test_dates_are_compared_elsewhere_too(box: LocalSandbox) -> None:
+    code = (
+        "import datetime\ndef f(day):\n{docstring}\n    return day + datetime.timedelta(days=2)\n"
+    )
+    first = ">>> f(datetime.date(2020, 1, 31))\ndatetime.date(2020, 2, 1)\n"
+    later = ">>> isinstance(f(datetime.datetime(2020, 1, 31)), datetime.date)\nFalse\n"
+    colour, tests, _ = verdict(box, problem(first + later, code))
+    assert (colour, len(tests)) == ("red", 2)
 
 
 def test_a_missing_name_of_the_function_itself_is_its_fault(box: LocalSandbox) -> None:

@@ -76,7 +76,7 @@ class Worker:
         self.fresh = sentinel(self.box)
 
     def pid(self) -> int:
-        return self.box._servers[((), 0)].process.pid
+        return self.box._servers[((), 0, False)].process.pid
 
 
 @pytest.fixture(scope="session")

@@ -142,7 +142,7 @@ def test_a_stopped_server_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("refute.sandbox.local._PATIENCE", 0.5)
     box = LocalSandbox()
     sentinel(box)
-    pids = children_of(box._servers[((), 0)].process.pid)
+    pids = children_of(box._servers[((), 0, False)].process.pid)
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     with pytest.raises(SandboxUnavailable, match="no word"):
@@ -212,7 +212,7 @@ def test_nothing_is_left_where_the_janitor_was_killed(
         (directory,) = tmp_path.iterdir()
         (directory / "scratch" / "deep").mkdir()
         (directory / "scratch" / "link").symlink_to("/")
-        box._servers[((), 0)].process.kill()
+        box._servers[((), 0, False)].process.kill()
         with pytest.raises(SandboxUnavailable):
             sentinel(box)
         assert not list(tmp_path.iterdir())
@@ -244,9 +244,9 @@ def test_started_from_a_thread_that_ends() -> None:
     thread.start()
     thread.join()
     time.sleep(0.1)
-    pid = box._servers[((), 0)].process.pid
+    pid = box._servers[((), 0, False)].process.pid
     sentinel(box)
-    assert box._servers[((), 0)].process.pid == pid
+    assert box._servers[((), 0, False)].process.pid == pid
     box.close()
 
 

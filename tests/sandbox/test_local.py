@@ -309,7 +309,7 @@ def f(x):
 def test_a_killed_server_is_an_error_and_the_next_run_works() -> None:
     with LocalSandbox() as own:
         assert own.protections()
-        server = own._servers[((), 0)].process.pid
+        server = own._servers[((), 0, False)].process.pid
         for pid in {server, *children_of(server)}:
             os.kill(pid, signal.SIGKILL)
         with pytest.raises(SandboxUnavailable):
@@ -323,7 +323,7 @@ def test_a_kill_from_outside_is_not_the_programs_end(times: int) -> None:
     sleeps = "import time\ndef f(x):\n    time.sleep(0.3)\n    return x"
     with LocalSandbox() as own:
         sentinel(own)
-        server = own._servers[((), 0)].process.pid
+        server = own._servers[((), 0, False)].process.pid
         others = children_of(server)
 
         def shoot() -> None:

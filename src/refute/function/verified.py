@@ -28,6 +28,7 @@ from refute.syntax import Function, parse_expression
 _QUICK = Limits(cpu=0.12, wall=1.0)
 """What a test may take to be run on thousands of candidates."""
 _LIMITS = Limits(cpu=3.0, wall=6.0)
+_ELSEWHERE = replace(_LIMITS, seed=1, elsewhere=True)
 """What one may take to be run once more, where none of the quick ones fails."""
 ENVIRONMENT = {
     "NameError": "a name of its own is missing",
@@ -107,11 +108,12 @@ def verified(problem: FunctionProblem, *, box: Sandbox) -> Verified:
     good = [matches(o, expect_test(t)) for o, t in zip(outcomes, tests, strict=True)]
     ran = zip(tests, outcomes, good, strict=True)
     failing = [test for test, outcome, ok in ran if not ok and not isinstance(outcome, NotRun)]
-    again = box.run(program, [t.call for t in failing], replace(_LIMITS, seed=1)) if failing else []
+    again = box.run(program, [t.call for t in failing], _ELSEWHERE) if failing else []
+    before = {id(test): outcome for test, outcome in zip(tests, outcomes, strict=True)}
     unstable = {
         id(test)
         for test, outcome in zip(failing, again, strict=True)
-        if matches(outcome, expect_test(test))
+        if matches(outcome, expect_test(test)) or _told(outcome) != _told(before[id(test)])
     }
     unclear: list[str] = []
     lost: list[UnitTest] = []
@@ -122,7 +124,7 @@ def verified(problem: FunctionProblem, *, box: Sandbox) -> Verified:
             continue
         reason = None if ok else _own_fault(outcome, imported)
         if id(test) in unstable:
-            reason = "two runs of it differ"
+            reason = "it differs from run to run, or from place to place"
         if reason is not None:
             if is_whole(test):
                 lost.append(test)
@@ -225,6 +227,24 @@ def _holds(whole: UnitTest, test: UnitTest) -> bool:
 
 def _file(test: UnitTest) -> str:
     return test.source.rpartition(":")[0]
+
+
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
+
+
+def _told(outcome: Outcome) -> str:
+    """How a test failed, as far as it says so in words."""
+    match outcome:
+        case Raised(type=kind, message=message):
+            return _ADDRESS.sub("", f"{kind}: {message}")
+        case Returned():
+            try:
+                shown = outcome.value
+            except MalformedValue:
+                return ""
+            if isinstance(shown, tuple) and shown[1:2] and isinstance(shown[1], str):
+                return _ADDRESS.sub("", shown[1])
+    return ""
 
 
 _PACKAGE = ("ImportError", "ModuleNotFoundError")

@@ -16,6 +16,7 @@ import random
 import resource
 import socket
 import sys
+import time
 from typing import Any
 
 DESCRIPTORS = 64  # of a child
@@ -65,6 +66,8 @@ class Births:
         self._child.spawning.none_installed()
         self._child.loading.find_late(self._config["path_code"])
         self._rehearse()
+        if self._config["elsewhere"]:
+            _go_elsewhere()
         random.seed(self._config["seed"])
         gc.freeze()
         gc.enable()
@@ -92,6 +95,8 @@ class Births:
                 os.closerange(3, 256)
                 self._limit(space)
                 self._confined.filter_child()
+                if self._config["elsewhere"]:
+                    _work_elsewhere()
                 self._child.run_job(content, head, view, self._codec)
             except BaseException:
                 os._exit(97)
@@ -128,3 +133,75 @@ class Births:
         for number, most in self._space:
             value = min(space, most)
             resource.setrlimit(number, (value, value))
+
+
+# -- other surroundings (`Limits.elsewhere`) -------------------------------------------------------
+
+_LATER = 400 * 86_400 + 40_271.0
+"""Seconds by which the clock is ahead: another year, weekday and time of day."""
+
+
+def _go_elsewhere() -> None:
+    """Before the first child. What modules took from here when they were loaded stays with them."""
+    home = os.path.join(os.environ["HOME"], "home")
+    os.environ.update(HOME=home, USER="somebody", LOGNAME="somebody", TZ="XYZ-13:45")
+    os.environ.update(COLUMNS="53", LINES="17")
+    time.tzset()
+    os.umask(0o077)
+    reading, writing = os.pipe()
+    os.write(writing, b"7\n" * 99)
+    os.close(writing)
+    os.dup2(reading, 0)
+    _set_the_clock()
+
+
+def _work_elsewhere() -> None:
+    """In each child."""
+    os.mkdir("folder")
+    os.chdir("folder")
+
+
+def _set_the_clock() -> None:
+    """As far as Python's own functions tell the time."""
+    import datetime
+
+    now, local, utc, written = time.time, time.localtime, time.gmtime, time.strftime
+    time.time = lambda: now() + _LATER
+    time.time_ns = lambda: int(time.time() * 1e9)
+    time.localtime = lambda seconds=None: local(time.time() if seconds is None else seconds)
+    time.gmtime = lambda seconds=None: utc(time.time() if seconds is None else seconds)
+    time.strftime = lambda form, at=None: written(form, time.localtime() if at is None else at)
+    time.asctime = lambda at=None: time.strftime("%a %b %d %H:%M:%S %Y", at)
+    time.ctime = lambda seconds=None: time.asctime(time.localtime(seconds))
+    plain, exact = datetime.date, datetime.datetime
+
+    class Kind(type):
+        def __instancecheck__(self, one: object) -> bool:
+            return isinstance(one, self.__mro__[1])
+
+        def __subclasscheck__(self, kind: type) -> bool:
+            return issubclass(kind, self.__mro__[1])
+
+    class Date(plain, metaclass=Kind):
+        @classmethod
+        def today(cls) -> Any:
+            return cls.fromtimestamp(time.time())
+
+    class Datetime(exact, metaclass=Kind):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return cls.fromtimestamp(time.time(), tz)
+
+        @classmethod
+        def today(cls) -> Any:
+            return cls.now()
+
+        @classmethod
+        def utcnow(cls) -> Any:
+            zone = datetime.timezone.utc  # noqa: UP017 - here are older interpreters, too
+            return cls.now(zone).replace(tzinfo=None)
+
+    for kind, name in ((Date, "date"), (Datetime, "datetime")):
+        kind.__name__ = f"datetime.{name}"  # as `repr` shows it
+        kind.__qualname__, kind.__module__ = name, "datetime"
+        setattr(datetime, name, kind)

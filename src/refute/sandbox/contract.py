@@ -72,6 +72,10 @@ class Limits:
     """Each call is made in a process of its own, that has loaded the program for it."""
     seed: int = 0
     """Of Python's hashes and of `random`; another one is another server process, too."""
+    elsewhere: bool = False
+    """In other surroundings: another time zone, date, home, user, working folder, width of the
+    terminal and umask, and an stdin that holds something. What differs there says nothing of the
+    code alone."""
 
     @property
     def wall_seconds(self) -> float:

@@ -67,8 +67,8 @@ HEAVY = ("numpy",)
 _QUICK = 0.02
 """CPU seconds of an import below which it is made anew for each job."""
 
-_Kind = tuple[tuple[str, ...], int]
-"""What a server has imported, and its seed."""
+_Kind = tuple[tuple[str, ...], int, bool]
+"""What a server has imported, its seed, and whether it is elsewhere."""
 
 
 class LocalSandbox:
@@ -125,7 +125,7 @@ class LocalSandbox:
 
     def protections(self) -> dict[str, bool]:
         """Which isolation measures hold here (starts the server). Raises `SandboxUnavailable`."""
-        return dict(self._server(((), 0)).protections)
+        return dict(self._server(((), 0, False)).protections)
 
     def run(
         self, program: Program, calls: Sequence[Invocation], limits: Limits = DEFAULT_LIMITS
@@ -154,7 +154,7 @@ class LocalSandbox:
         # Of a project's environment nothing is imported before the server has confined itself.
         heavies = self._preload if self._interpreter.own else ()
         heavy = tuple(name for name in heavies if any(_mentions(p.code, name) for p in programs))
-        kind = heavy, limits.seed
+        kind = heavy, limits.seed, limits.elsewhere
         head = self._heads.of(programs[0])
         rest = (
             *programs_packed(programs, head.codes),
@@ -226,7 +226,7 @@ class LocalSandbox:
         return self._connect(kind)
 
     def _connect(self, kind: _Kind) -> _Connection:
-        heavy, seed = kind
+        heavy, seed, elsewhere = kind
         measures = self._measures
         python = self._interpreter
         readable = [*python.readable, *python.site, *_LIBRARIES]
@@ -241,6 +241,7 @@ class LocalSandbox:
             "preload": [*_PRELOAD, *heavy],
             "quick": _QUICK,
             "seed": seed,
+            "elsewhere": elsewhere,
             "processes": 64 if "namespaces" in measures else 4096,
         }
         return _Connection(config, python)

@@ -37,8 +37,8 @@ from refute.syntax import try_parse_statements
 _LIMITS = Limits(cpu=1.0, wall=2.5)
 _PATIENT = Limits(cpu=2.0, wall=4.0, stop_after=1)
 """For a session that takes longer, example by example."""
-_OTHER = Limits(cpu=2.0, wall=4.0, seed=1)
-"""The second look: another process, other hashes, other random numbers, another time."""
+_OTHER = Limits(cpu=2.0, wall=4.0, seed=1, elsewhere=True)
+"""The second look: other hashes, other random numbers, other surroundings."""
 _QUICK = Limits(cpu=0.12, wall=1.0)
 """What a test may take that thousands of candidates are run on."""
 
@@ -228,7 +228,7 @@ class _Judged:
             if not isinstance(again, list):  # no time was left, for one
                 self.unclear[index] = "it did not run a second time"
             elif not _stable(before, again[index], self.steps[index]):
-                self.unclear[index] = "two runs of it differ"
+                self.unclear[index] = "it differs from run to run, or from place to place"
         self.failing = [index for index in self.failing if index not in self.unclear]
 
 
@@ -275,11 +275,18 @@ def _own_fault(step: DoctestStep, outcome: Row | Outcome, imported: frozenset[st
         if kind.rpartition(".")[2] in _FORBIDDEN:
             return "the sandbox does not allow what it does"
         return _MISSING.get(kind) if not inside else None
-    if step.want.raised is None and _differs_in_layout(step.want.text or "", text):
+    want = step.want.text or ""
+    if step.want.raised is None and _differs_in_layout(want, text):
         return "only its layout differs"
+    if step.want.raised is None and not want:
+        return "what it gives is left out"
+    if _PROMPT.search(want):
+        return "its output holds another prompt"
     return None
 
 
+_PROMPT = re.compile(r"(?m)^\s*>{1,2} ?[\w.]+\(")
+"""A line that is to look like an example and to be none."""
 _ANYTHING = re.compile(r"(?m)^\s*\.\.\.\s*$|[\[({,]\s*\.\.\.|\.\.\.\s*[\])}]|\b0x\.\.\.")
 _LOOSE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
