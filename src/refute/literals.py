@@ -271,36 +271,15 @@ _CALLS: dict[str, Callable[..., Any]] = {
 # -- writing ---------------------------------------------------------------------------------------
 
 
-def source_of(
-    value: Any, *, indent: int = 0, column: int | None = None, width: int | None = None
-) -> str:
-    """Python source of `value`; the same for equal values (sets are sorted).
+def source_of(value: Any) -> str:
+    """Python source of `value` on one line; the same for equal values (sets are sorted).
 
-    With `width`, a container that does not fit on its line is broken as black does it: one item a
-    line, a trailing comma. The block is indented by `indent` columns and the value begins at
-    `column` (default: `indent`). Raises `NotLiteral`.
+    Raises `NotLiteral`.
     """
     try:
-        flat = _flat(value)
+        return _flat(value)
     except RecursionError:
         raise NotLiteral("nested too deeply") from None
-    column = indent if column is None else column
-    if width is None or column + len(flat) <= width or not _breakable(value):
-        return flat
-    inner = indent + 4
-    kind = type(value)
-    opening, closing = "[]" if kind is list else "()" if kind is tuple else "{}"
-    if isinstance(value, dict):
-        items = []
-        for key, item in value.items():
-            head = f"{_flat(key)}: "
-            column = inner + len(head)
-            items.append(head + source_of(item, indent=inner, column=column, width=width - 1))
-    else:
-        ordered = _ordered(value) if isinstance(value, set) else value
-        items = [source_of(item, indent=inner, width=width - 1) for item in ordered]
-    lines = "".join(f"{' ' * inner}{item},\n" for item in items)
-    return f"{opening}\n{lines}{' ' * indent}{closing}"
 
 
 def needed_imports(value: Any) -> set[str]:
@@ -322,10 +301,6 @@ _IMPORTS: dict[type, str] = {
     datetime.datetime: "import datetime",
     datetime.timedelta: "import datetime",
 }
-
-
-def _breakable(value: Any) -> bool:
-    return type(value) in (list, tuple, set, dict) and len(value) > 0
 
 
 def _flat(value: Any) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from textwrap import indent
 from typing import Any
 
-from refute.function.assertions import comparison, has_nan
+from refute.function.layout import comparison, has_nan
 from refute.literals import NotLiteral, needed_imports, parse_literal, source_of
 from refute.problems import DoctestSession, Want
 from refute.syntax import bound_names, read_names, try_parse_statements
@@ -88,7 +88,7 @@ def _value(body: Body, expression: str, want: Want, noisy: bool, shown: str | No
             body.lines.append(f"assert repr({expression}) == {source_of(text)}")
         else:
             op = "is" if value is None or isinstance(value, bool) else "=="
-            body.lines += comparison(expression, op, None, value, ROOM)
+            body.lines += comparison(expression, op, source_of(value), ROOM)
         return
     _printing(body, noisy)
     if prints or not text:

@@ -15,9 +15,9 @@ from textwrap import indent
 from typing import Any
 
 from refute.errors import InputError
-from refute.function.assertions import comparison, has_nan, one_line, sorted_imports
 from refute.function.contract import FailingTest, Finding
 from refute.function.formatting import describe
+from refute.function.layout import comparison, has_nan, laid_out, one_line, sorted_imports
 from refute.function.session_tests import session_body
 from refute.function.target import Module
 from refute.literals import NotLiteral, needed_imports, source_of
@@ -133,14 +133,14 @@ class _Page:
         if isinstance(item, Finding):
             if isinstance(item.actual, Returned):  # a contradiction: no call fails by itself
                 raise NotLiteral(one_line(item.reason))
-            return [self.call(item.call, function, self.room)]
+            return [laid_out(self.call(item.call, function), self.room)]
         test = item.test
         if isinstance(test.call, DoctestSession) and isinstance(test.expected, Want):
             return self.session(test.call, test.expected, _shown(item.actual))
         if test.raises is not None:
             self.pytest = True
-            return self.raising(test.raises, self.call(test.call, function, self.room - 4))
-        return self.equality(self.call(test.call, function, self.room), test.expected)
+            return self.raising(test.raises, self.call(test.call, function))
+        return self.equality(self.call(test.call, function), test.expected)
 
     def session(self, session: DoctestSession, want: Want, shown: str | None) -> list[str]:
         body = session_body(session, want, self.globals, "vars(_module)", shown)
@@ -150,7 +150,7 @@ class _Page:
         self.used |= body.used
         return body.lines
 
-    def call(self, call: Invocation, function: str, room: int) -> str:
+    def call(self, call: Invocation, function: str) -> str:
         if not isinstance(call, Call):
             source = ast.unparse(parse_expression(call.source.strip()))
             self.names(source)
@@ -160,19 +160,12 @@ class _Page:
             self.imports |= needed_imports(value)
         named = [(f"{name}=", value) for name, value in call.kwargs.items()]
         parts = [*(("", value) for value in call.args), *named]
-        flat = f"{function}({', '.join(head + source_of(value) for head, value in parts)})"
-        if len(flat) <= room:
-            return flat
-        lines = ""
-        for head, value in parts:
-            text = source_of(value, indent=4, column=4 + len(head), width=room - 1)
-            lines += f"    {head}{text},\n"
-        return f"{function}(\n{lines})"
+        return f"{function}({', '.join(head + source_of(value) for head, value in parts)})"
 
     def equality(self, call: str, expected: Any) -> list[str]:
         self.imports |= needed_imports(expected)
         if expected is None or isinstance(expected, bool):
-            return self.compared(call, "is", repr(expected), None)
+            return self.compared(call, repr(expected), "is")
         if isinstance(expected, Opaque | Incomplete):
             raise NotLiteral(f"the expected {expected.type} has no Python source")
         if isinstance(expected, Iterated):
@@ -180,8 +173,8 @@ class _Page:
             self.imports |= needed_imports(items)
             if expected.more:
                 self.imports.add("from itertools import islice")
-                return self.compared(f"list(islice({call}, {len(items)}))", "==", None, items)
-            return self.compared(f"list({call})", "==", None, items)
+                return self.compared(f"list(islice({call}, {len(items)}))", source_of(items))
+            return self.compared(f"list({call})", source_of(items))
         if isinstance(expected, NDArray):
             floats = expected.dtype.startswith(("float", "complex"))
             check = "allclose" if floats else "array_equal"
@@ -192,24 +185,22 @@ class _Page:
             self.pytest = True
             nan = ", nan_ok=True" if has_nan(expected) else ""
             text = source_of(expected)
-            return self.compared(
-                call, "==", f"pytest.approx({text}, rel=1e-7, abs=1e-6{nan})", None
-            )
+            return self.compared(call, f"pytest.approx({text}, rel=1e-7, abs=1e-6{nan})")
         if has_nan(expected):
-            return self.compared(f"repr({call})", "==", source_of(repr(expected)), None)
-        return self.compared(call, "==", None, expected)
+            return self.compared(f"repr({call})", source_of(repr(expected)))
+        return self.compared(call, source_of(expected))
 
-    def compared(self, call: str, op: str, right: str | None, value: Any) -> list[str]:
-        """`assert call == right`; `right` None stands for the source of `value`."""
-        return comparison(call, op, right, value, self.room)
+    def compared(self, call: str, right: str, op: str = "==") -> list[str]:
+        return comparison(call, op, right, self.room)
 
     def raising(self, error: str, call: str) -> list[str]:
+        inside = indent(laid_out(call, self.room - 4), "    ")
         base = error.rpartition(".")[2]
         if hasattr(builtins, base) or base in self.globals:
             self.used |= {base} & self.globals
-            return [f"with pytest.raises({base}):", indent(call, "    ")]
+            return [f"with pytest.raises({base}):", inside]
         check = f"assert caught.type.__name__ == {source_of(base)}"
-        return ["with pytest.raises(Exception) as caught:", indent(call, "    "), check]
+        return ["with pytest.raises(Exception) as caught:", inside, check]
 
     def names(self, source: str) -> None:
         """Names of the module that an expression uses."""

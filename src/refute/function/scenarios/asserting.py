@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from refute.function.assertions import comparison, has_nan
+from refute.function.layout import comparison, has_nan, laid_out
 from refute.function.scenarios.observation import same_value
 from refute.literals import NotLiteral, needed_imports, source_of
 from refute.sandbox.values import Incomplete, Iterated, NDArray, Opaque
@@ -252,37 +252,25 @@ def lines_of(check: Check, kind: str, room: int) -> tuple[list[str], set[str]]:
         floats = value.dtype.startswith(("float", "complex"))
         name = "assert_allclose" if floats else "assert_array_equal"
         return [f"np.testing.{name}({left}, {source_of(value)})"], imports
+    right = source_of(value) if check.right is None else check.right
     truth = single and value is True and left.startswith("math.isnan(")
     if kind == "pytest":
         if truth:
             return [f"assert {left}"], imports
         if check.close:
             right = f"pytest.approx({source_of(_short(value))})"
-            return comparison(left, "==", right, None, room), imports | {"import pytest"}
-        return comparison(left, "is" if single else "==", check.right, value, room), imports
+            return comparison(left, "==", right, room), imports | {"import pytest"}
+        return comparison(left, "is" if single else "==", right, room), imports
     if truth:
-        return [f"self.assertTrue({left})"], imports
-    if single and value is None:
-        return _called("assertIsNone", [left], room), imports
-    if check.close and isinstance(value, float):
-        digits = ["places=7"] if abs(value) < 1e6 else [f"delta={source_of(abs(value) * 1e-9)}"]
-        return _called(
-            "assertAlmostEqual", [left, source_of(_short(value)), *digits], room
-        ), imports
-    right = source_of(value) if check.right is None else check.right
-    name = "assertIs" if single else "assertEqual"
-    flat = _called(name, [left, right], room)
-    if len(flat[0]) <= room or check.right is not None:
-        return flat, imports
-    wide = source_of(value, column=len("expected = "), width=room)
-    return [f"expected = {wide}", *_called(name, [left, "expected"], room)], imports
-
-
-def _called(name: str, arguments: list[str], room: int) -> list[str]:
-    flat = f"self.{name}({', '.join(arguments)})"
-    if len(flat) <= room or "\n" in flat:
-        return [flat]
-    return [f"self.{name}(\n" + "".join(f"    {one},\n" for one in arguments) + ")"]
+        call = f"assertTrue({left})"
+    elif single and value is None:
+        call = f"assertIsNone({left})"
+    elif check.close and isinstance(value, float):
+        digits = "places=7" if abs(value) < 1e6 else f"delta={source_of(abs(value) * 1e-9)}"
+        call = f"assertAlmostEqual({left}, {source_of(_short(value))}, {digits})"
+    else:
+        call = f"{'assertIs' if single else 'assertEqual'}({left}, {right})"
+    return [laid_out(f"self.{call}", room)], imports
 
 
 def _short(value: Any) -> Any:

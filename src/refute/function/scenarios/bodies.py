@@ -13,9 +13,8 @@ from textwrap import indent
 from typing import Literal
 
 from refute.errors import InputError
-from refute.function.assertions import one_line
+from refute.function.layout import code_of, laid_out, one_line, statement
 from refute.function.scenarios.asserting import Check, change_checks, lines_of, value_checks
-from refute.function.scenarios.layout import code_of, statement
 from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.varying import parsed
 from refute.literals import NotLiteral
@@ -201,7 +200,7 @@ class _Writer:
 
     def assigned(self, name: str, call: str) -> str:
         """The call with a name for its value."""
-        return statement(ast.parse(f"{name} = {call}").body[0], self.room)
+        return laid_out(f"{name} = {call}", self.room)
 
     def lines(self, checks: Sequence[Check]) -> list[str]:
         """The assertions."""
@@ -225,7 +224,7 @@ class _Writer:
         if not unit:
             self.out.imports.add("import pytest")
         inner = f"list({call})" if self.context.iterates else call
-        inside = statement(ast.parse(inner).body[0], self.room - 4)
+        inside = laid_out(inner, self.room - 4)
         lines = [f"with {expects}({error if known else 'Exception'})", indent(inside, "    ")]
         lines[0] += ":" if known else " as caught:"
         if not known:

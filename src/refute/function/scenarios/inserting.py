@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from textwrap import dedent, indent
 
-from refute.function.scenarios.layout import wrapped_imports
+from refute.function.layout import wrapped_imports
 from refute.function.scenarios.writing import import_group
 from refute.syntax import Function, bound_names, first_line, parse_module
 

@@ -16,9 +16,8 @@ from dataclasses import replace
 from textwrap import indent
 from typing import Any
 
-from refute.function.assertions import sorted_imports
+from refute.function.layout import code_of, laid_out, sorted_imports, wrapped_imports
 from refute.function.scenarios.bodies import Context, Parts, Style, body_of, read_body
-from refute.function.scenarios.layout import code_of, statement, wrapped_imports
 from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.varying import unparsed
 from refute.literals import NotLiteral, read_literal
@@ -134,10 +133,7 @@ def as_hypothesis(
     given = ", ".join(f"{key}={one}" for key, one in zip(names, strategies, strict=True))
     example = ", ".join(f"{key}={code_of(one)}" for key, one in zip(names, values, strict=True))
     room = style.width - (5 if style.kind == "unittest" else 1)
-    marks = [
-        statement(ast.parse(one).body[0], room)
-        for one in (f"given({given})", f"example({example})")
-    ]
+    marks = [laid_out(one, room) for one in (f"given({given})", f"example({example})")]
     return _file_of(name, Parts(lines, drawn.imports, names), module, style, marks)
 
 

@@ -1,7 +1,5 @@
-"""Code of syntax trees as black lays it out: double quotes, long calls with one argument a line.
-
-Literals are written by `literals.source_of`; what is left to this is the code around them.
-"""
+"""Lines of written tests as black lays them out: double quotes, long calls and containers with one
+item a line."""
 
 from __future__ import annotations
 
@@ -9,8 +7,10 @@ import ast
 import io
 import tokenize
 from collections.abc import Iterable
+from typing import Any
 
-from refute.literals import NotLiteral, read_literal, source_of
+from refute.literals import NotLiteral, source_of
+from refute.syntax import lifted_limits, parse_module
 
 
 def code_of(node: ast.AST) -> str:
@@ -49,6 +49,22 @@ def _quoted(token: str) -> str:
         return f'f"{token[2:-1]}"' if plain and token.count("'") == 2 else token
 
 
+def comparison(call: str, op: str, right: str, room: int) -> list[str]:
+    """`assert call == right` at column 0 in lines of at most `room`, where that can be."""
+    if len(f"assert {call} {op} {right}") <= room:
+        return [f"assert {call} {op} {right}"]
+    lines = [laid_out(f"expected = {right}", room)]
+    if call.isidentifier():
+        return [*lines, f"assert {call} {op} expected"]
+    return [laid_out(f"actual = {call}", room), *lines, f"assert actual {op} expected"]
+
+
+def laid_out(source: str, room: int) -> str:
+    """As `statement`, of a statement's source."""
+    with lifted_limits():
+        return statement(parse_module(source).body[0], room)
+
+
 def statement(node: ast.stmt, room: int) -> str:
     """A statement at column 0 in lines of at most `room` columns, where that can be."""
     match node:
@@ -70,10 +86,7 @@ def _laid_out(node: ast.expr, indent: int, column: int, room: int) -> str:
     inner = indent + 4
     match node:
         case ast.List() | ast.Tuple() | ast.Set() | ast.Dict():
-            try:
-                return source_of(read_literal(node), indent=indent, column=column, width=room)
-            except NotLiteral:
-                return _display(node, indent, room)
+            return _display(node, indent, room)
         case ast.Await(value=value):
             return "await " + _laid_out(value, indent, column + len("await "), room)
         case ast.Call(func=func, args=args, keywords=keywords) if args or keywords:
@@ -86,7 +99,7 @@ def _laid_out(node: ast.expr, indent: int, column: int, room: int) -> str:
 
 
 def _display(node: ast.expr, indent: int, room: int) -> str:
-    """A container that holds more than literals, one item a line."""
+    """A container, one item a line."""
     inner = indent + 4
     match node:
         case ast.Dict(keys=keys, values=values) if values:
@@ -116,3 +129,25 @@ def wrapped_imports(line: str, room: int) -> str:
     if len(line) <= room or not mark or not line.startswith("from "):
         return line
     return f"{head} import (\n" + "".join(f"    {one},\n" for one in names.split(", ")) + ")"
+
+
+def one_line(text: str) -> str:
+    """One line, short enough for a comment."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= 80 else f"{flat[:77]}..."
+
+
+def sorted_imports(lines: Iterable[str]) -> list[str]:
+    """Imports in isort's order: `import` lines before `from` lines."""
+    return sorted(lines, key=lambda line: (line.startswith("from"), line.lower()))
+
+
+def has_nan(value: Any) -> bool:
+    """Whether a value holds a float that equals nothing."""
+    if isinstance(value, float):
+        return value != value
+    if isinstance(value, dict):
+        return any(has_nan(item) for pair in value.items() for item in pair)
+    if isinstance(value, list | tuple | set | frozenset):
+        return any(map(has_nan, value))
+    return False
