@@ -36,7 +36,7 @@ from .models.loopback import Loopback, Reply, chat
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests" / "golden"
-COUNTED = ("--budget", "600", "--max-candidates", "400", "--jobs", "1")
+COUNTED = ("--budget", "600", "--set", "max_candidates=400", "--jobs", "1")
 ROWS = ("he-fix", "--budget", "600", "--most", "300", "--fold", "0")
 _Calls = Iterator[tuple[str, ...]]
 
@@ -139,7 +139,11 @@ def _said(body: dict[str, Any], before: int) -> Reply:
 
 
 def _document(text: str) -> str:
-    return pformat(json.loads(text), width=120, compact=True, sort_dicts=False) + "\n"
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return text
+    return pformat(document, width=120, compact=True, sort_dicts=False) + "\n"
 
 
 def _steady(text: str) -> str:
