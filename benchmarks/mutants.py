@@ -60,8 +60,8 @@ from refute.function.search.engine import search
 from refute.function.target import open_targets
 from refute.function.verbs import debug
 from refute.problems import FunctionProblem
-from refute.report.documents import debug_document
 from refute.results import as_dict
+from refute.results.functions import debug_document
 
 AMPLE = 600.0  # seconds, where candidates are counted
 SESSIONS = 200

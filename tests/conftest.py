@@ -113,7 +113,7 @@ def _closed_schema(name: str) -> Any:
     """A validator of a schema of ours that takes no key which the schema does not name."""
     from jsonschema import Draft202012Validator
 
-    from refute.schemas import schema
+    from refute.results import schema
 
     def close(part: Any) -> Any:
         if isinstance(part, list):

@@ -10,8 +10,6 @@ from msgspec import Meta
 
 from refute.results import as_dict, described, names, schema
 from refute.results.functions import FailingCall
-from refute.schemas import names as all_names
-from refute.schemas import schema as any_schema
 
 
 class _More(FailingCall, frozen=True, kw_only=True):
@@ -31,10 +29,10 @@ def test_a_new_field_is_one_line() -> None:
     Draft202012Validator(told).validate(as_dict(row))
 
 
-@pytest.mark.parametrize("name", all_names())
+@pytest.mark.parametrize("name", names())
 def test_every_schema_is_one(name: str) -> None:
-    Draft202012Validator.check_schema(any_schema(name))
-    assert any_schema(name)["$id"].endswith(name)
+    Draft202012Validator.check_schema(schema(name))
+    assert schema(name)["$id"].endswith(name)
 
 
 def test_a_document_says_which_schema_it_is_of() -> None:

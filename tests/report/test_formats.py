@@ -11,10 +11,11 @@ import pytest
 from jsonschema import Draft7Validator, Draft202012Validator
 from junitparser import Failure, JUnitXml, Skipped
 
+from refute.function.contract import Skipped as NotLookedAt
 from refute.report.baselines import OF_CHANGES, OF_FUNCTIONS, read_baseline, write_baseline
 from refute.report.formats import FORMATS, formatted
-from refute.report.formats.contract import RULES, Case, Left, Problem, Proposal, Report, merged
-from refute.schemas import schema
+from refute.report.formats.contract import RULES, Case, Problem, Proposal, Report, merged
+from refute.results import schema
 from tests.conftest import check_document
 
 DATA = Path(__file__).parent.parent / "data"
@@ -30,7 +31,7 @@ REPORT = Report(
         Case("src/b.py", 1, "h", "cannot tell", (), "no oracle"),
         Case("src/b.py", 5, "k", "differs", (STATED,)),
     ),
-    (Left("src/c.py", "cannot be loaded", "No module named 'x'"),),
+    (NotLookedAt("src/c.py", "cannot be loaded", "No module named 'x'"),),
     "1 fixed, 1 passes",
     known=3,
 )

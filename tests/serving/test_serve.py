@@ -18,9 +18,9 @@ from jsonschema import Draft202012Validator
 
 from refute.errors import InputError, SandboxUnavailable
 from refute.extras import missing
-from refute.schemas import schema
 from refute_lab import rewards
 from refute_lab.cheats import CHEATS
+from refute_lab.serving.openapi import document as openapi
 
 from .servers import ADD, RIGHT, SLEEPS, TOKENS, Server, descendants, serving, wait_for
 
@@ -50,8 +50,8 @@ def server() -> Iterator[Server]:
 
 
 def validate(name: str, document: Any) -> None:
-    whole = schema("serve/1")
-    Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": whole["$defs"]}).validate(document)
+    whole = {"$ref": f"#/components/schemas/{name}", "components": openapi()["components"]}
+    Draft202012Validator(whole).validate(document)
 
 
 def asked(program: str, task: Any = ADD, **more: Any) -> dict[str, Any]:

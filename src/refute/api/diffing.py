@@ -80,19 +80,21 @@ class DiffResult(Reported):
 
     def document(self) -> Diff:
         """The result as `diff/1`."""
-        from refute.report.diffs import diff_document
-        from refute.results.changes import Diff
+        from refute.results.changes import Diff, comparison
 
-        return Diff(**asdict(diff_document(self.diffed)), known=self.known)
+        return Diff(**asdict(comparison(self.diffed)), known=self.known)
 
     def report(self) -> Report:
         """What there is to report."""
+        from refute.function.contract import Skipped
         from refute.report.diffs import summary_line
         from refute.report.formats.changes import case_of_change
-        from refute.report.formats.contract import Left, Report
+        from refute.report.formats.contract import Report
 
         left = tuple(
-            Left(f"{one.path}:{one.line}" if one.line else one.path, "cannot be read", one.reason)
+            Skipped(
+                f"{one.path}:{one.line}" if one.line else one.path, "cannot be read", one.reason
+            )
             for one in self.diffed.changes.unreadable
         )
         cases = tuple(map(case_of_change, self.functions))

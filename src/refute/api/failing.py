@@ -74,7 +74,7 @@ class FailingResult(Shown):
 
     def document(self) -> DebugFailing:
         """The result as `failing/1`."""
-        from refute.report.failing import failing_document
+        from refute.results.functions import failing_document
 
         return failing_document(self)
 

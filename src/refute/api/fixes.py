@@ -91,7 +91,7 @@ class RankedFixes(Reported):
 
     def document(self) -> Ranking:
         """The result as `ranking/1`."""
-        from refute.report.fixes import ranked_document
+        from refute.results.issues import ranked_document
 
         return ranked_document(self)
 

@@ -64,7 +64,7 @@ class FixResult(Reported):
 
     def document(self) -> Fix:
         """The result as `fix/1`."""
-        from refute.report.fixes import fix_document
+        from refute.results.issues import fix_document
 
         return fix_document(self)
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from refute.api.calling import Reported
 from refute.errors import InputError
-from refute.function.contract import Candidate, FailingTest, State, overall
+from refute.function.contract import Candidate, FailingTest, Skipped, State, overall
 from refute.function.service import Collected, Opened
-from refute.function.target import Skipped
 from refute.function.verbs import Fix, Hunt, fixed_code
 from refute.remarks import remark
 
@@ -55,17 +54,16 @@ class _Result(Reported):
 
     def _report(self, verb: str) -> Report:
         from refute.function.service import summary
-        from refute.report.formats.contract import Left, Report
+        from refute.report.formats.contract import Report
         from refute.report.formats.functions import case_of
 
         got = self.collected
         cases = (case_of(module, one) for module, one in got.results)
-        left = (Left(one.where, one.kind, one.reason) for one in got.skipped)
         line = summary(Counter(got.states), Counter(one.kind for one in got.skipped))
-        return Report(verb, tuple(cases), tuple(left), line, got.known, got.interrupted)
+        return Report(verb, tuple(cases), self.skipped, line, got.known, got.interrupted)
 
     def _whole(self) -> dict[str, Any]:
-        """What `refute.report.documents` is told of all files."""
+        """What `refute.results.functions` is told of all files."""
         read = self.opened.tests_read
         return {
             "broad": self.broad, "skipped": self.skipped, "tests_read": read, "known": self.known
@@ -88,7 +86,7 @@ class HuntResult(_Result):
 
     def document(self) -> Struct:
         """The result as `hunt/1`."""
-        from refute.report.documents import hunt_document
+        from refute.results.functions import hunt_document
 
         return hunt_document(_by_file(self, Hunt), **self._whole())
 
@@ -184,7 +182,7 @@ class DebugResult(_Result):
 
     def document(self) -> Struct:
         """The result as `debug/1`."""
-        from refute.report.documents import debug_document
+        from refute.results.functions import debug_document
 
         return debug_document(_by_file(self, Fix), proposed=self.proposed, **self._whole())
 

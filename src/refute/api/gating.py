@@ -47,7 +47,7 @@ class GateResult(Shown):
 
     def document(self) -> Gate:
         """The result as `gate/1`."""
-        from refute.report.gate import gate_document
+        from refute.results.gate import gate_document
 
         return gate_document(self.judged)
 

@@ -61,7 +61,7 @@ class HardenResult(Shown):
 
     def document(self) -> Harden:
         """The result as `harden/1`."""
-        from refute.report.hardening import hardened_document
+        from refute.results.hardening import hardened_document
 
         return hardened_document(self.hardened)
 

@@ -61,9 +61,9 @@ class ReproduceResult(Reported):
 
     def document(self) -> Reproduce:
         """The result as `reproduce/1`."""
-        from refute.report.issues import reproduction_document
+        from refute.results.issues import reproduction_document
 
-        return reproduction_document(self.method, self.found, self.trial)
+        return reproduction_document(self)
 
     def report(self) -> Report:
         """What there is to report."""
@@ -107,8 +107,7 @@ class VetResult(Reported):
 
     def document(self) -> Vet:
         """The result as `vet/1`."""
-        from refute.report.issues import vetted_document
-        from refute.results.issues import Vet
+        from refute.results.issues import Vet, vetted_document
 
         return Vet(**asdict(vetted_document(self)))
 

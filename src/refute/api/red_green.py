@@ -46,16 +46,9 @@ class RedGreenResult(Shown):
 
     def document(self) -> RedGreen:
         """The result as `red-green/1`."""
-        from msgspec import convert
+        from refute.results.gate import red_green_document
 
-        from refute.results.gate import RedGreen, RunOfTests, TestOnBothSides
-
-        before, after = (
-            RunOfTests(status=one.status, trusted=one.trusted, remark=one.remark or None)
-            for one in (self.before, self.after)
-        )
-        tests = convert(self.tests, list[TestOnBothSides], from_attributes=True)
-        return RedGreen(base=self.base, head=self.head, tests=tests, before=before, after=after)
+        return red_green_document(self)
 
     def print(self, console: Any) -> None:
         """What a notebook shows."""

@@ -39,6 +39,18 @@ def overall(states: Iterable[State]) -> State:
 
 
 @dataclass(frozen=True, slots=True)
+class Skipped:
+    """Something that was asked for and is not looked at."""
+
+    where: str
+    """`FILE.py` or `FILE.py::FUNCTION`."""
+    kind: str
+    """What such cases are counted under: "cannot be loaded", "no function"..."""
+    reason: str
+    """One line for people."""
+
+
+@dataclass(frozen=True, slots=True)
 class FailingTest:
     """A unit test together with what the code under test did with its input."""
 

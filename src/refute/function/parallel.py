@@ -17,9 +17,9 @@ from typing import Any
 
 from refute.errors import InputError
 from refute.function import verbs
-from refute.function.contract import Ask
+from refute.function.contract import Ask, Skipped
 from refute.function.project_sandbox import ProjectSandbox, open_box, present
-from refute.function.target import Module, Skipped
+from refute.function.target import Module
 from refute.function.verbs import Fix, Hunt, Solver, inline
 from refute.problems import UnitTest
 from refute.registry import METHODS

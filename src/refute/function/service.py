@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from refute.errors import InputError
-from refute.function.contract import Ask, MethodResult, State
+from refute.function.contract import Ask, MethodResult, Skipped, State
 from refute.function.given_tests import ModuleTests, read_description, read_given
 from refute.function.interpreters import interpreter_of, with_interpreter
 from refute.function.parallel import (
@@ -27,7 +27,7 @@ from refute.function.parallel import (
 )
 from refute.function.project_sandbox import open_box
 from refute.function.project_tests import FolderTests, folder_naming
-from refute.function.target import Module, Skipped, Targets, open_targets
+from refute.function.target import Module, Targets, open_targets
 from refute.function.verbs import Hunt, Solver
 from refute.methods import Context, MethodSpec
 from refute.models.asking import Asked, askers, open_sessions

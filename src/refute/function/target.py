@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from refute.errors import InputError
+from refute.function.contract import Skipped
 from refute.function.members import not_there, public_functions
 from refute.function.project import Surroundings, surroundings
 from refute.function.project_tests import TEST_FILE
@@ -134,18 +135,6 @@ def _signature(node: Function) -> str:
 
 
 # -- many targets ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """Something that was asked for and is not looked at."""
-
-    where: str
-    """`FILE.py` or `FILE.py::FUNCTION`."""
-    kind: str
-    """What such cases are counted under: "cannot be loaded", "no function"..."""
-    reason: str
-    """One line for people."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec import convert
 from rich.console import Console
 from rich.text import Text
 
@@ -15,79 +14,10 @@ from refute.function.formatting import value_source
 from refute.function.scenarios.observation import Observation
 from refute.report.fitting import FittingTable
 from refute.report.tables import CELL
-from refute.results import changes as results
 from refute.sandbox.values import Iterated
 
 MOST_LINES = 12
 """Lines that are listed."""
-
-
-def diff_document(diffed: Diffed) -> results.Comparison:
-    """What a change does, for other programs."""
-    changes = diffed.changes
-    return results.Comparison(
-        before=diffed.before,
-        after=diffed.after,
-        unexplained=diffed.unexplained,
-        interrupted=diffed.interrupted,
-        functions=[_function(one) for one in diffed.functions],
-        added=[f"{place.file}::{place.qualname}" for place in changes.added],
-        removed=[f"{place.file}::{place.qualname}" for place in changes.removed],
-        classes=[
-            results.OfClass(name=f"{one.after.file}::{one.after.qualname}", changed=one.aspects)
-            for one in changes.classes
-        ],
-        unreadable=[
-            results.NotRead(file=one.path, side=one.side, line=one.line, reason=one.reason)
-            for one in changes.unreadable
-        ],
-    )
-
-
-def behaviour_document(changes: Diffed | str) -> results.Behaviour:
-    """What a fix changes besides, or why that cannot be told."""
-    return results.NotCompared(changes) if isinstance(changes, str) else diff_document(changes)
-
-
-def _function(one: Compared) -> results.ComparedFunction:
-    comparison, function = one.comparison, one.function
-    return results.ComparedFunction(
-        function=function.qualname,
-        file=function.after.file,
-        line=function.after.line,
-        changed=function.aspects,
-        verdict=comparison.verdict,
-        called=comparison.called or None,
-        within=comparison.within,
-        differences=[difference_document(difference) for difference in comparison.differences],
-        other_differences=comparison.others,
-        inputs=comparison.ran,
-        written_by_model=comparison.written,
-        changed_lines=results.ChangedLines(
-            before=len(function.lines_before),
-            after=len(function.lines_after),
-            not_executed_before=comparison.missed_before,
-            not_executed_after=comparison.missed_after,
-        ),
-        intent=one.intent,
-        stated=convert(one.stated, results.Mention | None, from_attributes=True),
-        broken=comparison.broken or None,
-        reason=comparison.reason or None,
-    )
-
-
-def difference_document(one: Difference) -> results.Difference:
-    """An input on which two revisions differ."""
-    return results.Difference(
-        kind=one.kind,
-        setup=one.scenario.setup,
-        expression=one.scenario.expression,
-        imports=dict(one.scenario.imports),
-        before=observed_source(one.before, one.kind),
-        after=observed_source(one.after, one.kind),
-        lines_before=sorted(one.lines_before),
-        lines_after=sorted(one.lines_after),
-    )
 
 
 def observed_source(seen: Observation, kind: str = "value") -> str:

@@ -7,34 +7,10 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from refute.results import functions as results
-
 if TYPE_CHECKING:
     from refute.api.failing import FailingResult, Mended
 
 _SHOWN = 3
-
-
-def failing_document(result: FailingResult) -> results.DebugFailing:
-    """What was found, for other programs."""
-    return results.DebugFailing(
-        state=result.state,
-        failing=[
-            results.SuspectedFunctions(one.test, names)
-            for one, names in zip(result.failing, result.suspects, strict=True)
-        ],
-        fixes=[
-            results.FixOfTests(
-                function=f"{one.file}::{one.function}",
-                state=one.state,
-                diff=one.diff,
-                turns_green=one.green,
-                stay_green=one.stay,
-            )
-            for one in result.mended
-        ],
-        not_searched=[results.NotSearched(name, why) for name, why in result.unsearched],
-    )
 
 
 def print_failing(result: FailingResult, console: Console) -> None:

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET, convert
-from msgspec.structs import asdict
 from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
 from refute.report.diffs import (
-    behaviour_document,
-    difference_document,
     differences_table,
     print_changes,
 )
-from refute.report.issues import confidence_text, vetted_document
-from refute.results import issues as results
+from refute.report.issues import confidence_text
 
 if TYPE_CHECKING:
     from refute.api.fixes import Pair, RankedFixes
@@ -25,27 +20,6 @@ if TYPE_CHECKING:
 
 _LONGEST = 300
 _COLOURS = {"fixed": "green", "proposed": "yellow", "cannot tell": "red"}
-
-
-def ranked_document(ranked: RankedFixes) -> results.Ranking:
-    """The fixes in order and what tells each pair apart, for other programs."""
-    return results.Ranking(
-        fixes=[
-            results.RankedFix(ranked.fixes[place], **asdict(vetted_document(result)))
-            for place, result in zip(ranked.places, ranked.results, strict=True)
-        ],
-        pairs=[
-            results.FixPair(
-                first=ranked.fixes[pair.first],
-                second=ranked.fixes[pair.second],
-                alike=pair.alike,
-                differences=[difference_document(one) for one in pair.differences],
-                observed=convert(pair.observed, list[results.CallInTest], from_attributes=True),
-                reason=pair.reason or None,
-            )
-            for pair in ranked.separating
-        ],
-    )
 
 
 def print_ranked(ranked: RankedFixes, console: Console) -> None:
@@ -80,24 +54,6 @@ def _print_pair(pair: Pair, ranked: RankedFixes, console: Console) -> None:
 def _short(text: str) -> str:
     """What came of a call, on few lines."""
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-
-
-def fix_document(result: FixResult) -> results.Fix:
-    """What `fix` found, for other programs."""
-    claim, changes = result.claim, result.changes
-    sure = result.found.prediction.confidence if result.patch else 0.0
-    return results.Fix(
-        method=result.method,
-        state=claim.state,
-        reasons=claim.reasons,
-        patch=result.patch,
-        tests=claim.tests,
-        failing=claim.failing,
-        confidence=None if sure is None else round(sure, 4),
-        separating=[difference_document(one) for one in result.separating],
-        steps=result.found.steps,
-        changes=UNSET if changes is None else behaviour_document(changes),
-    )
 
 
 def print_fix(result: FixResult, console: Console) -> None:

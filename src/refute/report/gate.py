@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import convert
 from rich.console import Console
 from rich.text import Text
 
 from refute.gating.judging import Judged
 from refute.gating.running import Standing
-from refute.report.diffs import behaviour_document
-from refute.results import gate as results
 from refute.workspace.contract import Failure
 
 MOST_LISTED = 10
@@ -33,29 +30,6 @@ def said(failure: Failure) -> str:
     """A failure in one line."""
     first = failure.message.strip().partition("\n")[0]
     return f"{failure.type}: {first[:200]}".rstrip(": ")
-
-
-def gate_document(judged: Judged) -> results.Gate:
-    """The verdict on a change, for other programs."""
-    issue, behaviour = judged.issue, judged.behaviour
-    return results.Gate(
-        verdict=judged.verdict,
-        reason=judged.reason,
-        base=judged.base,
-        head=judged.head,
-        findings=convert(judged.findings, list[results.BrokenRule], from_attributes=True),
-        red_to_green=[one.id for one in judged.turned],
-        tests=convert(judged.tests, list[results.TestOnBothSides], from_attributes=True),
-        near=judged.near,
-        kept=judged.kept,
-        issue=None
-        if issue is None
-        else results.OnTheIssue(
-            verdict=issue.verdict, reason=issue.reason, tests=judged.issue_tests
-        ),
-        behaviour=None if behaviour is None else behaviour_document(behaviour),
-        notes=judged.notes,
-    )
 
 
 def print_gate(judged: Judged, console: Console) -> None:

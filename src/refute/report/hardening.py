@@ -6,10 +6,8 @@ from rich.console import Console
 from rich.text import Text
 
 from refute.function.source import unified_diff
-from refute.hardening.mutants import Mutant
 from refute.hardening.offering import Offer
 from refute.hardening.service import Hardened
-from refute.results import hardening as results
 
 _WORDS = {
     "killed": "killed",
@@ -29,56 +27,6 @@ def patch_of(hardened: Hardened) -> str:
             path.relative_to(hardened.root).as_posix(),
         )
         for path, text in hardened.files().items()
-    )
-
-
-def hardened_document(hardened: Hardened) -> results.Harden:
-    """What was found, for other programs."""
-    counts, trial = hardened.counts, hardened.trial
-    return results.Harden(
-        functions=hardened.functions,
-        score=hardened.score,
-        mutants=results.Mutants(
-            possible=hardened.possible,
-            drawn=len(hardened.mutants),
-            **{state.replace(" ", "_"): counts[state] for state in _WORDS},
-        ),
-        project_tests=results.ProjectTests(
-            files=hardened.test_files,
-            passing=trial.tests,
-            do_not_pass=trial.failing,
-            not_run=trial.left,
-            not_collected=trial.broken,
-        ),
-        looked_for_input=hardened.tried,
-        no_input_differs=hardened.alike,
-        not_offered=hardened.dropped,
-        tests=[_offer(one, hardened) for one in hardened.offers],
-        patch=patch_of(hardened),
-        interrupted=hardened.interrupted,
-    )
-
-
-def _offer(one: Offer, hardened: Hardened) -> results.OfferedTest:
-    return results.OfferedTest(
-        module=one.test.module,
-        target=one.test.target,
-        file=one.test.placement.path.relative_to(hardened.root).as_posix(),
-        test=one.test.text,
-        reached_by_tests=not one.covers,
-        kills=[_mutant(mutant) for mutant in one.kills],
-    )
-
-
-def _mutant(one: Mutant) -> results.KilledMutant:
-    before, after = one.shown
-    return results.KilledMutant(
-        file=one.file,
-        line=one.line,
-        function=one.qualname,
-        operator=one.edit.operator,
-        before=before,
-        after=after,
     )
 
 

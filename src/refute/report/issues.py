@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET, convert
 from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
@@ -13,35 +11,13 @@ from rich.text import Text
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import TrialRun, shortened
 from refute.issue.vet import Vetted
-from refute.report.diffs import behaviour_document
-from refute.results import issues as results
 from refute.workspace.contract import TestResult
 
 if TYPE_CHECKING:
-    from refute.api.issues import VetResult
+    pass
 
 _TRACE = 1500
 """Characters of a traceback that are shown."""
-
-
-def reproduction_document(
-    method: str, found: Reproduction, trial: TrialRun | None
-) -> results.Reproduce:
-    """What `reproduce` found, for other programs."""
-    prediction = found.prediction
-    return results.Reproduce(
-        method=method,
-        found=bool(trial and trial.failing),
-        patch=prediction.patch,
-        confidence=_rounded(prediction.confidence) if prediction.patch else 0.0,
-        tests=_test_runs(trial.failing if trial else ()),
-        notes=prediction.notes,
-        steps=found.steps,
-    )
-
-
-def _test_runs(tests: Sequence[TestResult]) -> list[results.TestRun]:
-    return convert(tests, list[results.TestRun], from_attributes=True)
 
 
 def print_reproduction(
@@ -68,10 +44,6 @@ def confidence_text(confidence: float | None, method: str) -> str:
     return f"confidence {confidence:.0%} ({method})"
 
 
-def _rounded(confidence: float | None) -> float | None:
-    return None if confidence is None else round(confidence, 4)
-
-
 def _print_trial(trial: TrialRun, console: Console) -> None:
     if trial.report is None:
         console.print(Text(f"the tests were not run: {trial.rejected}", style="red"))
@@ -89,24 +61,6 @@ def _print_result(label: str, result: TestResult, console: Console) -> None:
     console.print(Text(f"  {shortened(line, 400)}"))
     if failure is not None:
         console.print(Text(shortened(failure.traceback, _TRACE), style="dim"))
-
-
-def vetted_document(one: VetResult) -> results.VettedFix:
-    """The verdict on a fix, for other programs."""
-    vetted, found, changes = one.vetted, one.reproduction, one.changes
-    return results.VettedFix(
-        verdict=vetted.verdict,
-        reason=vetted.reason,
-        reproducing=_test_runs(vetted.reproducing),
-        still_failing=_test_runs(vetted.still_failing),
-        broken=_test_runs(vetted.broken),
-        neighbours=vetted.neighbours,
-        notes=vetted.notes,
-        method=one.method,
-        tests=one.tests,
-        confidence=_rounded(found.prediction.confidence) if found else None,
-        changes=UNSET if changes is None else behaviour_document(changes),
-    )
 
 
 def print_vetted(

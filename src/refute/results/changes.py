@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Meta, Struct, UnsetType, field
+from msgspec import Meta, Struct, UnsetType, convert, field
 
 from refute.diffing.differences import Intent, Kind, Verdict
 from refute.results.shared import Count, Known, Line
+
+if TYPE_CHECKING:
+    from refute.diffing.differences import Difference as Differing
+    from refute.diffing.service import Compared, Diffed
 
 
 class Difference(Struct, frozen=True, kw_only=True):
@@ -115,3 +119,73 @@ if TYPE_CHECKING:
 else:  # msgspec writes a struct out of several, and describes none
     _REFS = [{"$ref": f"#/$defs/{kind.__name__}"} for kind in (Comparison, NotCompared)]
     Behaviour = MaybeBehaviour = Annotated[Any, Meta(extra_json_schema={"oneOf": _REFS})]
+
+
+def comparison(diffed: Diffed) -> Comparison:
+    """What a change does, for other programs."""
+    changes = diffed.changes
+    return Comparison(
+        before=diffed.before,
+        after=diffed.after,
+        unexplained=diffed.unexplained,
+        interrupted=diffed.interrupted,
+        functions=[_function(one) for one in diffed.functions],
+        added=[f"{place.file}::{place.qualname}" for place in changes.added],
+        removed=[f"{place.file}::{place.qualname}" for place in changes.removed],
+        classes=[
+            OfClass(name=f"{one.after.file}::{one.after.qualname}", changed=one.aspects)
+            for one in changes.classes
+        ],
+        unreadable=[
+            NotRead(file=one.path, side=one.side, line=one.line, reason=one.reason)
+            for one in changes.unreadable
+        ],
+    )
+
+
+def behaviour(changes: Diffed | str) -> Behaviour:
+    """What a fix changes besides, or why that cannot be told."""
+    return NotCompared(changes) if isinstance(changes, str) else comparison(changes)
+
+
+def _function(one: Compared) -> ComparedFunction:
+    found, function = one.comparison, one.function
+    return ComparedFunction(
+        function=function.qualname,
+        file=function.after.file,
+        line=function.after.line,
+        changed=function.aspects,
+        verdict=found.verdict,
+        called=found.called or None,
+        within=found.within,
+        differences=[difference(each) for each in found.differences],
+        other_differences=found.others,
+        inputs=found.ran,
+        written_by_model=found.written,
+        changed_lines=ChangedLines(
+            before=len(function.lines_before),
+            after=len(function.lines_after),
+            not_executed_before=found.missed_before,
+            not_executed_after=found.missed_after,
+        ),
+        intent=one.intent,
+        stated=convert(one.stated, Mention | None, from_attributes=True),
+        broken=found.broken or None,
+        reason=found.reason or None,
+    )
+
+
+def difference(one: Differing) -> Difference:
+    """An input on which two revisions differ."""
+    from refute.report.diffs import observed_source
+
+    return Difference(
+        kind=one.kind,
+        setup=one.scenario.setup,
+        expression=one.scenario.expression,
+        imports=dict(one.scenario.imports),
+        before=observed_source(one.before, one.kind),
+        after=observed_source(one.after, one.kind),
+        lines_before=sorted(one.lines_before),
+        lines_after=sorted(one.lines_after),
+    )

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import asdict
 
-from refute.function.contract import State, Status
-from refute.results.shared import Confidence, Count, Known, NotLookedAt
+from refute.function.contract import FailingTest, Finding, Skipped, State, Status, overall
+from refute.results.shared import Confidence, Count, Known, rounded
+
+if TYPE_CHECKING:
+    from refute.api.failing import FailingResult
+    from refute.function.verbs import Fix, Hunt
 
 ClaimedState = Annotated[
     State,
@@ -80,7 +87,7 @@ class FileTests(HuntedFile, frozen=True):
 class _OfFiles(Struct, frozen=True, kw_only=True, omit_defaults=True):
     state: ClaimedState
     states: _States
-    skipped: Sequence[NotLookedAt]
+    skipped: Sequence[Skipped]
     tests_read: _TestsRead | UnsetType = UNSET
     known: Known = 0
 
@@ -213,3 +220,167 @@ class DebugFailing(Struct, frozen=True, kw_only=True, tag_field="schema", tag="f
     failing: Sequence[SuspectedFunctions]
     fixes: Sequence[FixOfTests]
     not_searched: Sequence[NotSearched]
+
+
+def hunt_document(files: Mapping[Path, Sequence[Hunt]], **whole: Any) -> Struct:
+    """The document of all files; `whole`: see `_document`."""
+    rows = {
+        path: HuntedFile(
+            functions=[function_tests(one) for one in hunts],
+            state=overall(one.state for one in hunts),
+            found=any(one.found for one in hunts),
+        )
+        for path, hunts in files.items()
+    }
+    return _document(
+        (HuntOfFunction, HuntOfFile, FileTests, HuntOfFiles),
+        rows,
+        **whole,
+    )
+
+
+def debug_document(
+    files: Mapping[Path, Sequence[Fix]], *, proposed: bool = False, **whole: Any
+) -> Struct:
+    """The document of all files; `whole`: see `_document`.
+
+    `code` is the whole module, once: with the function's fix or proposal; of several functions with
+    all fixes, and with what is only proposed where `proposed` is set.
+    """
+    from refute.function.source import diff_name, unified_diff
+    from refute.function.verbs import fixed_code
+
+    rows = {}
+    for path, fixes in files.items():
+        name, code = diff_name(path), fixed_code(fixes, proposed=proposed or len(fixes) == 1)
+        rows[path] = FixedFile(
+            functions=[function_fix(one, name) for one in fixes],
+            state=overall(one.state for one in fixes),
+            fixed=any(one.fixed for one in fixes),
+            code=code,
+            diff=unified_diff(fixes[0].before, code, name),
+        )
+    return _document(
+        (DebugOfFunction, DebugOfFile, FileFixes, DebugOfFiles),
+        rows,
+        **whole,
+    )
+
+
+def _document(
+    kinds: tuple[type[Struct], type[Struct], type[Struct], type[Struct]],
+    files: Mapping[Path, HuntedFile | FixedFile],
+    *,
+    broad: bool = False,
+    skipped: Iterable[Skipped] = (),
+    tests_read: float | None = None,
+    known: int = 0,
+) -> Struct:
+    """Of one function, of one file, or of `broad` ones: folders and several targets. `kinds`: of a
+    function, a file, a file among others, files."""
+    of_function, of_file, row, of_files = kinds
+    more = {"tests_read": UNSET if tests_read is None else tests_read, "known": known}
+    if broad or not files:
+        states = [one.state for file in files.values() for one in file.functions]
+        return of_files(
+            files=[row(file=str(path), **asdict(file)) for path, file in files.items()],
+            state=overall(states),
+            states=dict(Counter(states).most_common()),
+            skipped=list(skipped),
+            **more,
+        )
+    (file,) = files.values()
+    if len(file.functions) > 1:
+        return of_file(**asdict(file), **more)
+    parts = {**asdict(file), **asdict(file.functions[0]), **more}
+    return of_function(**{name: parts[name] for name in of_function.__struct_fields__})
+
+
+def function_tests(hunt: Hunt) -> FunctionTests:
+    """What was found out about one function."""
+    return FunctionTests(
+        function=hunt.function, state=hunt.state, tests=_tests(hunt), found=hunt.found
+    )
+
+
+def function_fix(fix: Fix, name: str) -> FunctionFix:
+    """What became of one function; `name`: its file's, in diffs."""
+    from refute.function.formatting import call_source, describe
+    from refute.function.source import unified_diff
+
+    candidates, question = fix.result.candidates, fix.result.question
+    return FunctionFix(
+        function=fix.hunt.function,
+        state=fix.state,
+        fixed=fix.fixed,
+        edits=[edit for one in candidates[:1] for edit in one.edits],
+        confidence=next((rounded(one.confidence) for one in candidates), None),
+        diff=fix.diff(name),
+        tests=_tests(fix.hunt),
+        rounds=fix.rounds,
+        alternatives=[
+            Alternative(
+                score=one.score,
+                confidence=rounded(one.confidence),
+                edits=one.edits,
+                diff=unified_diff(fix.before, one.code, name),
+            )
+            for one in candidates[1:]
+        ],
+        reservations=fix.result.reservations,
+        question=None
+        if question is None
+        else OpenQuestion(
+            call=call_source(question.call, fix.hunt.function),
+            outputs=[describe(outcome) for outcome in question.outputs],
+        ),
+    )
+
+
+def _tests(hunt: Hunt) -> list[FailingCall]:
+    items: list[FailingTest | Finding] = [*hunt.failing, *hunt.findings]
+    return [_test(hunt.function, item) for item in items]
+
+
+def _test(function: str, item: FailingTest | Finding) -> FailingCall:
+    from refute.function.formatting import call_source, describe, expected_source, status_of
+
+    if isinstance(item, Finding):
+        return FailingCall(
+            call=call_source(item.call, function),
+            expected=None,
+            actual=describe(item.actual),
+            status=item.kind,
+            source=f"no oracle: {item.reason}",
+            confidence=None,
+        )
+    return FailingCall(
+        call=call_source(item.test.call, function),
+        expected=expected_source(item.test),
+        actual=describe(item.actual, item.test.call),
+        status=status_of(item.actual),
+        source=item.test.source,
+        confidence=round(item.test.confidence, 4),
+    )
+
+
+def failing_document(result: FailingResult) -> DebugFailing:
+    """What was found, for other programs."""
+    return DebugFailing(
+        state=result.state,
+        failing=[
+            SuspectedFunctions(one.test, names)
+            for one, names in zip(result.failing, result.suspects, strict=True)
+        ],
+        fixes=[
+            FixOfTests(
+                function=f"{one.file}::{one.function}",
+                state=one.state,
+                diff=one.diff,
+                turns_green=one.green,
+                stay_green=one.stay,
+            )
+            for one in result.mended
+        ],
+        not_searched=[NotSearched(name, why) for name, why in result.unsearched],
+    )

@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, convert
 
 from refute.gating.findings import GateVerdict, Rule, Turn
 from refute.issue.contract import Verdict
-from refute.results.changes import Behaviour
+from refute.results.changes import Behaviour, behaviour
 from refute.results.shared import Count
+
+if TYPE_CHECKING:
+    from refute.api.red_green import RedGreenResult
+    from refute.gating.judging import Judged
 
 
 class BrokenRule(Struct, frozen=True, kw_only=True):
@@ -85,3 +89,34 @@ class RedGreen(Struct, frozen=True, kw_only=True, tag_field="schema", tag="red-g
     tests: Sequence[TestOnBothSides]
     before: RunOfTests
     after: RunOfTests
+
+
+def gate_document(judged: Judged) -> Gate:
+    """The verdict on a change, for other programs."""
+    issue, found = judged.issue, judged.behaviour
+    return Gate(
+        verdict=judged.verdict,
+        reason=judged.reason,
+        base=judged.base,
+        head=judged.head,
+        findings=convert(judged.findings, list[BrokenRule], from_attributes=True),
+        red_to_green=[one.id for one in judged.turned],
+        tests=convert(judged.tests, list[TestOnBothSides], from_attributes=True),
+        near=judged.near,
+        kept=judged.kept,
+        issue=None
+        if issue is None
+        else OnTheIssue(verdict=issue.verdict, reason=issue.reason, tests=judged.issue_tests),
+        behaviour=None if found is None else behaviour(found),
+        notes=judged.notes,
+    )
+
+
+def red_green_document(found: RedGreenResult) -> RedGreen:
+    """Tests on both sides of a change, for other programs."""
+    before, after = (
+        RunOfTests(status=one.status, trusted=one.trusted, remark=one.remark or None)
+        for one in (found.before, found.after)
+    )
+    tests = convert(found.tests, list[TestOnBothSides], from_attributes=True)
+    return RedGreen(base=found.base, head=found.head, tests=tests, before=before, after=after)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct, field
 
 from refute.results.shared import Count, Line
+
+if TYPE_CHECKING:
+    from refute.hardening.mutants import Mutant
+    from refute.hardening.offering import Offer
+    from refute.hardening.service import Hardened
 
 
 class Mutants(Struct, frozen=True, kw_only=True):
@@ -69,3 +74,59 @@ class Harden(Struct, frozen=True, kw_only=True, tag_field="schema", tag="harden/
     tests: Sequence[OfferedTest]
     patch: str
     interrupted: bool
+
+
+def hardened_document(hardened: Hardened) -> Harden:
+    """What was found, for other programs."""
+    from refute.report.hardening import patch_of
+
+    counts, trial = hardened.counts, hardened.trial
+    return Harden(
+        functions=hardened.functions,
+        score=hardened.score,
+        mutants=Mutants(
+            possible=hardened.possible,
+            drawn=len(hardened.mutants),
+            killed=counts["killed"],
+            timeout=counts["timeout"],
+            survived=counts["survived"],
+            unreached=counts["unreached"],
+            not_run=counts["not run"],
+        ),
+        project_tests=ProjectTests(
+            files=hardened.test_files,
+            passing=trial.tests,
+            do_not_pass=trial.failing,
+            not_run=trial.left,
+            not_collected=trial.broken,
+        ),
+        looked_for_input=hardened.tried,
+        no_input_differs=hardened.alike,
+        not_offered=hardened.dropped,
+        tests=[_offer(one, hardened) for one in hardened.offers],
+        patch=patch_of(hardened),
+        interrupted=hardened.interrupted,
+    )
+
+
+def _offer(one: Offer, hardened: Hardened) -> OfferedTest:
+    return OfferedTest(
+        module=one.test.module,
+        target=one.test.target,
+        file=one.test.placement.path.relative_to(hardened.root).as_posix(),
+        test=one.test.text,
+        reached_by_tests=not one.covers,
+        kills=[_mutant(mutant) for mutant in one.kills],
+    )
+
+
+def _mutant(one: Mutant) -> KilledMutant:
+    before, after = one.shown
+    return KilledMutant(
+        file=one.file,
+        line=one.line,
+        function=one.qualname,
+        operator=one.edit.operator,
+        before=before,
+        after=after,
+    )

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import UNSET, Meta, Struct
+from msgspec import UNSET, Meta, Struct, convert
+from msgspec.structs import asdict
 
 from refute.issue.contract import FixState, Verdict
-from refute.results.changes import Difference, MaybeBehaviour
-from refute.results.shared import Confidence
+from refute.results.changes import Difference, MaybeBehaviour, behaviour, difference
+from refute.results.shared import Confidence, rounded
 from refute.workspace.contract import Failure, Outcome, Phase
+
+if TYPE_CHECKING:
+    from refute.api.fixes import RankedFixes
+    from refute.api.fixing import FixResult
+    from refute.api.issues import ReproduceResult, VetResult
 
 _TestPatch = Annotated[str, Meta(description="The test patch; empty where there is none.")]
 
@@ -38,9 +44,7 @@ class Reproduce(Struct, frozen=True, kw_only=True, tag_field="schema", tag="repr
     steps: Sequence[Any]
 
 
-class VettedFix(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The verdict on one fix."""
-
+class _Evidence(Struct, frozen=True, kw_only=True):
     verdict: Verdict
     reason: str
     reproducing: Sequence[TestRun]
@@ -48,6 +52,11 @@ class VettedFix(Struct, frozen=True, kw_only=True, omit_defaults=True):
     broken: Sequence[TestRun]
     neighbours: Sequence[str]
     notes: Sequence[str]
+
+
+class VettedFix(_Evidence, frozen=True, kw_only=True, omit_defaults=True):
+    """The verdict on one fix."""
+
     method: str
     tests: _TestPatch
     confidence: Confidence | None
@@ -105,3 +114,68 @@ class Fix(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="sche
     separating: Sequence[Difference]
     steps: Sequence[Any]
     changes: MaybeBehaviour = UNSET
+
+
+def reproduction_document(one: ReproduceResult) -> Reproduce:
+    """What `reproduce` found, for other programs."""
+    prediction = one.found.prediction
+    return Reproduce(
+        method=one.method,
+        found=bool(one.failing),
+        patch=one.patch,
+        confidence=rounded(prediction.confidence) if one.patch else 0.0,
+        tests=convert(one.failing, list[TestRun], from_attributes=True),
+        notes=prediction.notes,
+        steps=one.found.steps,
+    )
+
+
+def vetted_document(one: VetResult) -> VettedFix:
+    """The verdict on a fix, for other programs."""
+    found, changes = one.reproduction, one.changes
+    return VettedFix(
+        **asdict(convert(one.vetted, _Evidence, from_attributes=True)),
+        method=one.method,
+        tests=one.tests,
+        confidence=rounded(found.prediction.confidence) if found else None,
+        changes=UNSET if changes is None else behaviour(changes),
+    )
+
+
+def ranked_document(ranked: RankedFixes) -> Ranking:
+    """The fixes in order and what tells each pair apart, for other programs."""
+    return Ranking(
+        fixes=[
+            RankedFix(ranked.fixes[place], **asdict(vetted_document(result)))
+            for place, result in zip(ranked.places, ranked.results, strict=True)
+        ],
+        pairs=[
+            FixPair(
+                first=ranked.fixes[pair.first],
+                second=ranked.fixes[pair.second],
+                alike=pair.alike,
+                differences=[difference(one) for one in pair.differences],
+                observed=convert(pair.observed, list[CallInTest], from_attributes=True),
+                reason=pair.reason or None,
+            )
+            for pair in ranked.separating
+        ],
+    )
+
+
+def fix_document(result: FixResult) -> Fix:
+    """What `fix` found, for other programs."""
+    claim, changes = result.claim, result.changes
+    sure = result.found.prediction.confidence if result.patch else 0.0
+    return Fix(
+        method=result.method,
+        state=claim.state,
+        reasons=claim.reasons,
+        patch=result.patch,
+        tests=claim.tests,
+        failing=claim.failing,
+        confidence=rounded(sure),
+        separating=[difference(one) for one in result.separating],
+        steps=result.found.steps,
+        changes=UNSET if changes is None else behaviour(changes),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 Count = Annotated[int, Meta(ge=0)]
 Line = Annotated[int, Meta(ge=1)]
@@ -15,9 +15,6 @@ Known = Annotated[
 ]
 
 
-class NotLookedAt(Struct, frozen=True):
-    """Something that was asked for and was not looked at."""
-
-    where: str
-    kind: str
-    reason: str
+def rounded(confidence: float | None) -> float | None:
+    """To four places."""
+    return None if confidence is None else round(confidence, 4)

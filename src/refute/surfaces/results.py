@@ -10,7 +10,11 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from refute.diffing.differences import Kind, Verdict
+from refute.gating.findings import Turn
+from refute.issue.contract import Verdict as FixVerdict
 from refute.results import functions as results
+from refute.workspace.contract import Outcome
 
 _Report = Annotated[
     str, Meta(description="URI of the resource that holds the whole document of this call.")
@@ -84,7 +88,7 @@ class TestOutcome(Struct, frozen=True, kw_only=True):
     __test__ = False  # not a test class of pytest
 
     id: str
-    outcome: str
+    outcome: Outcome
     failure: Annotated[str, Meta(description="Exception and message, where it failed.")]
 
 
@@ -108,7 +112,7 @@ class Difference(Struct, frozen=True, kw_only=True):
     input: str
     before: str
     after: str
-    kind: str
+    kind: Kind
 
 
 class FunctionChange(Struct, frozen=True, kw_only=True):
@@ -117,9 +121,7 @@ class FunctionChange(Struct, frozen=True, kw_only=True):
     file: str
     function: str
     line: int
-    verdict: Annotated[
-        str, Meta(description="differs, no difference, see callers, or cannot tell.")
-    ]
+    verdict: Verdict
     mentioned: Annotated[
         str,
         Meta(
@@ -154,9 +156,7 @@ class CompareBehaviourResult(Struct, frozen=True, kw_only=True):
 class VetPatchResult(Struct, frozen=True, kw_only=True):
     """A verdict on a fix."""
 
-    verdict: Annotated[
-        str, Meta(description="fixed, not fixed, breaks tests, does not apply, or cannot tell.")
-    ]
+    verdict: FixVerdict
     summary: _Summary
     reproducing: Annotated[
         list[TestOutcome], Meta(description="Tests that fail without the fix, and how.")
@@ -182,7 +182,7 @@ class Standing(Struct, frozen=True, kw_only=True):
 
     id: str
     turn: Annotated[
-        str,
+        Turn,
         Meta(
             description="red to green: failed and passes; green before: passed without the change, "
             "so it shows nothing of it; red now: fails as before; broken: passed and fails; not "

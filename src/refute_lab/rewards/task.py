@@ -8,9 +8,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from refute.errors import InputError
 from refute.jsontext import parse_json
@@ -168,11 +169,11 @@ class Task:
         """A task from a JSON text or its value, as `to_json` gives it. Raises `InputError`."""
         try:
             given = parse_json(data) if isinstance(data, str | bytes) else data
-            read = msgspec.convert(given, _TaskData)
+            read = msgspec.convert(given, TaskData)
             tests = tuple(_test(one, f"$.tests[{index}]") for index, one in enumerate(read.tests))
         except ValueError as error:  # msgspec's are
             raise InputError(f"task: {' '.join(str(error).split())}") from None
-        given = {name: getattr(read, name) for name in _TaskData.__struct_fields__}
+        given = {name: getattr(read, name) for name in TaskData.__struct_fields__}
         return cls(**{**given, "tests": tests, "kind": read.kind or _kind(read)})
 
     def to_json(self) -> dict[str, Any]:
@@ -222,38 +223,57 @@ def _positive(limit: float | None) -> bool:
 # -- JSON ------------------------------------------------------------------------------------------
 
 
-class _TestData(msgspec.Struct, forbid_unknown_fields=True):
-    args: Any = ()
+Seconds = Annotated[float, Meta(gt=0, description="CPU seconds that a test may use.")]
+Memory = Annotated[int, Meta(gt=0, description="Bytes that the program may use.")]
+EntryPoint = Annotated[str, Meta(description="Name of the function that is called.")]
+Tolerance = Annotated[float, Meta(ge=0, description="Absolute tolerance for floats.")]
+Checker = Annotated[
+    str | None, Meta(description="How outputs are compared where equality is not the rule.")
+]
+
+
+class TestData(msgspec.Struct, forbid_unknown_fields=True):
+    """A `Test` as JSON."""
+
+    __test__ = False  # not a test class of pytest
+
+    args: Annotated[Any, Meta(description='A list, or {"$python": "[...]"}.')] = ()
     kwargs: dict[str, Any] = {}
-    expected: Any = None
-    raises: str | None = None
-    stdin: str = ""
-    stdout: str | None = None
-    seconds: float | None = None
-    memory: int | None = None
+    expected: Annotated[
+        Any, Meta(description='JSON, or {"$python": "(1, {2})"}: a Python literal.')
+    ] = None
+    raises: Annotated[str | None, Meta(description="Name of the exception.")] = None
+    stdin: Annotated[str, Meta(description="Input of a program that reads one.")] = ""
+    stdout: Annotated[str | None, Meta(description="What it must print.")] = None
+    seconds: Seconds | None = None
+    memory: Memory | None = None
 
 
-class _TaskData(msgspec.Struct, forbid_unknown_fields=True):
-    entry_point: str = ""
-    tests: list[_TestData] = []
+class TaskData(msgspec.Struct, forbid_unknown_fields=True):
+    """A `Task` as JSON."""
+
+    entry_point: EntryPoint = ""
+    tests: list[TestData] = []
     kind: Kind | None = None
-    source: str = ""
+    source: Annotated[str, Meta(description="The file of asserts.")] = ""
     id: str = ""
-    atol: float = 0.0
-    checker: str | None = None
-    seconds: float = 2.0
-    memory: int = 1 << 30
-    run_seconds: float = 60.0
+    atol: Tolerance = 0.0
+    checker: Checker = None
+    seconds: Seconds = 2.0
+    memory: Memory = 1 << 30
+    run_seconds: Annotated[
+        float, Meta(gt=0, description="Elapsed seconds for all tests of a program.")
+    ] = 60.0
 
 
-def _kind(read: _TaskData) -> Kind:
+def _kind(read: TaskData) -> Kind:
     """The kind where it is not named."""
     if read.source:
         return "asserts"
     return "stdio" if read.tests and read.tests[0].stdout is not None else "calls"
 
 
-def _test(read: _TestData, place: str) -> Test:
+def _test(read: TestData, place: str) -> Test:
     args = _value(read.args, f"{place}.args")
     if type(args) not in (list, tuple):
         raise ValueError(f"expected a list of arguments - at `{place}.args`")

@@ -20,6 +20,7 @@ from refute_lab.benches.grade import grade_tests
 from refute_lab.rewards.asserts import Trial, answers_of, judge, trials_of, try_all
 from refute_lab.rewards.calls import short
 from refute_lab.rewards.task import MOST_OUTPUT, Task, Test
+from refute_lab.rewards.verdict import Share
 
 REPEATS = 4
 """Times that a test which would be paid is run again on each program."""
@@ -31,11 +32,11 @@ class TestReward:
 
     __test__ = False  # not a test class of pytest
 
-    attack: float
+    attack: Share
     """Share of the faulty programs that its inputs tell from the reference."""
-    accuracy: float
+    accuracy: Share
     """1.0 where what it states holds of the reference; else 0.0."""
-    both: float
+    both: Share
     """Share of the faulty programs that it attacks and fails, where it is accurate; else 0.0."""
     reason: str = ""
     """Why it is not accurate, in one line; "" where it is."""

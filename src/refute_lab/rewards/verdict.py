@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +29,13 @@ class Verdict:
 
     passed: bool
     """It passes all of them, and there is one."""
-    reward: float
+    reward: Share
     """1.0 or 0.0; with partial credit the share of tests that are passed."""
     tests: tuple[TestResult, ...]
     """One for each test, in the task's order."""
     reason: str = ""
     """That of the first test that is not passed."""
-    cpu_seconds: float = 0.0
+    cpu_seconds: Annotated[float, Meta(ge=0)] = 0.0
     """CPU seconds of the processes that ran the program."""
 
     def to_json(self) -> dict[str, Any]:

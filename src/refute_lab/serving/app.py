@@ -24,7 +24,7 @@ from refute_lab.serving.held import Full, Held, Share
 from refute_lab.serving.known import Known
 from refute_lab.serving.line import Busy, Job, TooMany
 from refute_lab.serving.measures import CONTENT_TYPE
-from refute_lab.serving.openapi import document
+from refute_lab.serving.openapi import BatchLine, Error, document
 from refute_lab.serving.requests import (
     Asked,
     Bounds,
@@ -140,7 +140,7 @@ def _status(error: Exception) -> tuple[int, str]:
 
 
 def _refusal(status: int, line: str, headers: dict[str, str] | None = None) -> Response:
-    return _json({"error": line}, status, headers)
+    return _json(Error(line), status, headers)
 
 
 def _json(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -270,11 +270,11 @@ class _Lines(Response):
         head = {"status": self.status_code, "headers": self.raw_headers}
         await send({"type": "http.response.start", **head})
         for index, future in enumerate(self._futures):
-            line: dict[str, Any] = {"index": index}
             try:
-                line["verdict"] = await future
+                line = BatchLine(index=index, verdict=await future)
             except Exception as error:
-                line["status"], line["error"] = _status(error)
+                status, why = _status(error)
+                line = BatchLine(index=index, status=status, error=why)
             content = msgspec.json.encode(line) + b"\n"
             await send({"type": "http.response.body", "body": content, "more_body": True})
         await send({"type": "http.response.body", "body": b""})

@@ -1,13 +1,16 @@
-"""The service as an OpenAPI document, made of the schema `serve/1`."""
+"""The service as an OpenAPI document, made of the types that are asked and answered."""
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from importlib.metadata import version
-from typing import Any
+from typing import Annotated, Any
 
-from refute.schemas import schema
+import msgspec
+
+from refute_lab.rewards import TestReward, Verdict
+from refute_lab.rewards.task import TaskData
+from refute_lab.serving.requests import Grade, GradeBatch, GradeTest
 
 _ASKED = {
     "/v1/grade": ("Grade", "Verdict", "One program by a task's tests, of any kind."),
@@ -39,7 +42,6 @@ _REFUSALS = {
 @cache
 def document() -> dict[str, Any]:
     """The whole document."""
-    text = json.dumps(schema("serve/1")["$defs"]).replace("#/$defs/", "#/components/schemas/")
     refused = {code: _response(line, "Error") for code, line in _REFUSALS.items()}
     paths: dict[str, Any] = {}
     for path, (asked, answered, line) in _ASKED.items():
@@ -60,10 +62,37 @@ def document() -> dict[str, Any]:
         "info": {"title": "refute serve", "version": version("refute")},
         "paths": paths,
         "components": {
-            "schemas": json.loads(text),
+            "schemas": _schemas(),
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
         },
     }
+
+
+class BatchLine(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What became of one program of many; without a verdict: 503, a sandbox could not be had; 500,
+    a fault of refute's own; 422."""
+
+    index: Annotated[int, msgspec.Meta(ge=0)]
+    verdict: Verdict | msgspec.UnsetType = msgspec.UNSET
+    status: int | msgspec.UnsetType = msgspec.UNSET
+    error: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class Error(msgspec.Struct):
+    """Why there is no answer."""
+
+    error: Annotated[str, msgspec.Meta(description="What is wrong, in one line.")]
+
+
+def _schemas() -> dict[str, Any]:
+    asked = (TaskData, Grade, GradeBatch, GradeTest)
+    kinds = (*asked, Verdict, TestReward, BatchLine, Error)
+    template = "#/components/schemas/{name}"
+    _, parts = msgspec.json.schema_components(kinds, ref_template=template)
+    for name in ("Verdict", "TestResult", "TestReward"):  # as written, no field is left out
+        parts[name]["required"] = [*parts[name]["properties"]]
+    parts["BatchLine"]["oneOf"] = [{"required": ["verdict"]}, {"required": ["status", "error"]}]
+    return parts
 
 
 def _content(name: str, media: str = "application/json") -> dict[str, Any]:

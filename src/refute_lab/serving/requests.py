@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from refute.errors import InputError
 from refute.jsontext import parse_json
 from refute_lab.rewards import Task, Test
-from refute_lab.rewards.task import Kind
+from refute_lab.rewards.task import (
+    Checker,
+    EntryPoint,
+    Kind,
+    Memory,
+    Seconds,
+    TaskData,
+    TestData,
+    Tolerance,
+)
 
 MOST_MEMORY = 4 << 30
 """Bytes that a program may ask for."""
@@ -90,29 +100,57 @@ class Bounds:
         return Named(dataset, problem)
 
 
-class _One(msgspec.Struct, forbid_unknown_fields=True):
-    program: str
-    task: Any = None
+def _named(kind: type[Any], *others: dict[str, Any]) -> Meta:
+    """What is read later, by `Task.from_json`, in the schema."""
+    ref = {"$ref": f"#/components/schemas/{kind.__name__}"}
+    return Meta(extra_json_schema={"anyOf": [ref, *others]})
+
+
+_TASK = _named(TaskData)
+
+
+class Grade(msgspec.Struct, forbid_unknown_fields=True):
+    """One program, and a task or a problem of a dataset."""
+
+    program: Annotated[str, Meta(description="Source of a module.")]
+    task: Annotated[Any, _TASK] = None
     dataset: str = ""
     problem: str = ""
-    partial: bool = False
+    partial: Annotated[
+        bool, Meta(description="Whether the reward is the share of tests that are passed.")
+    ] = False
 
 
-class _Batch(msgspec.Struct, forbid_unknown_fields=True):
-    items: list[_One]
-    tasks: dict[str, Any] = {}
-    partial: bool = False
+class Item(Grade):
+    """One program of many; `task` may be the name of one of `tasks`."""
+
+    task: Annotated[Any, _named(TaskData, {"type": "string"})] = None
 
 
-class _Trial(msgspec.Struct, forbid_unknown_fields=True):
-    test: str | dict[str, Any]
-    reference: str
-    faulty: list[str]
-    entry_point: str = ""
-    atol: float = 0.0
-    checker: str | None = None
-    seconds: float = 2.0
-    memory: int = 1 << 30
+class GradeBatch(msgspec.Struct, forbid_unknown_fields=True):
+    """Many programs."""
+
+    items: list[Item]
+    tasks: Annotated[
+        dict[str, Annotated[Any, _TASK]], Meta(description="Tasks that items name.")
+    ] = {}
+    partial: Annotated[bool, Meta(description="Of all items.")] = False
+
+
+class GradeTest(msgspec.Struct, forbid_unknown_fields=True):
+    """A generated test: a call, or the source of a file of asserts."""
+
+    test: str | TestData
+    reference: Annotated[str, Meta(description="A right program.")]
+    faulty: Annotated[
+        list[str],
+        Meta(min_length=1, description="Programs that the test should tell from it."),
+    ]
+    entry_point: EntryPoint = ""
+    atol: Tolerance = 0.0
+    checker: Checker = None
+    seconds: Seconds = 2.0
+    memory: Memory = 1 << 30
 
 
 _ANY_TEST = "assert True"
@@ -121,9 +159,7 @@ _ANY_TEST = "assert True"
 
 def read_trial(body: bytes, bounds: Bounds) -> Trial:
     """A request for what a test is worth. Raises `Malformed` and `InputError`."""
-    read = decoded(body, _Trial)
-    if not read.faulty:
-        raise InputError("`faulty` needs a program at least")
+    read = decoded(body, GradeTest)
     how: dict[str, Any] = {
         name: getattr(read, name) for name in ("entry_point", "seconds", "memory")
     }
@@ -150,12 +186,12 @@ def read_one(body: bytes, bounds: Bounds, kind: Kind | None = None) -> Program:
 
     Raises `Malformed` and `InputError`.
     """
-    return _program(decoded(body, _One), bounds, {}, kind)
+    return _program(decoded(body, Grade), bounds, {}, kind)
 
 
 def read_batch(body: bytes, bounds: Bounds) -> list[Program]:
     """A request for many verdicts. Raises `Malformed` and `InputError`."""
-    batch = decoded(body, _Batch)
+    batch = decoded(body, GradeBatch)
     tasks = {name: _task(data, bounds, f"tasks.{name}: ") for name, data in batch.tasks.items()}
     return [
         _program(one, bounds, tasks, place=f"items[{index}]: ", partial=batch.partial)
@@ -176,7 +212,7 @@ def decoded(body: bytes, form: type[Read]) -> Read:
 
 
 def _program(
-    one: _One,
+    one: Grade,
     bounds: Bounds,
     tasks: dict[str, Task],
     kind: Kind | None = None,

@@ -9,7 +9,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from refute.function.contract import Skipped
 
 Level = Literal["error", "warning", "note"]
 
@@ -118,21 +121,12 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """Something that was asked for and was not looked at."""
-
-    where: str
-    kind: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Report:
     """All that a verb has to report."""
 
     verb: str
     cases: tuple[Case, ...]
-    left: tuple[Left, ...] = ()
+    left: tuple[Skipped, ...] = ()
     summary: str = ""
     """How it came out, in a line."""
     known: int = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from msgspec import convert
 
@@ -38,11 +39,7 @@ def last_lines(report: Report) -> Iterator[str]:
     """What comes after the functions: what was not looked at, and the summary."""
     verb = report.verb
     for one in report.left:
-        yield as_json(
-            SkippedLine(
-                verb=verb, type="skipped", where=one.where, kind=one.kind, reason=one.reason
-            )
-        )
+        yield as_json(SkippedLine(verb=verb, type="skipped", **asdict(one)))
     yield as_json(
         LastLine(
             verb=verb,

@@ -8,7 +8,8 @@ import json
 from typing import Any
 from urllib.parse import quote
 
-from refute.report.formats.contract import RULES, Case, Left, Problem, Proposal, Report
+from refute.function.contract import Skipped
+from refute.report.formats.contract import RULES, Case, Problem, Proposal, Report
 
 _SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -108,7 +109,7 @@ def _fix(file: str, proposal: Proposal) -> dict[str, Any]:
     return {"description": {"text": proposal.text}, "artifactChanges": [change]}
 
 
-def _notification(one: Left) -> dict[str, Any]:
+def _notification(one: Skipped) -> dict[str, Any]:
     return {
         "level": "note",
         "message": {"text": f"not looked at: {one.where}: {one.reason}"},

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def find_failing_input(asked_for: given.FindFailingInput, asked: Asked, tell: Tell) -> Answer:
     """`refute hunt`."""
     from refute.api.functions import hunt
-    from refute.report.documents import function_tests
+    from refute.results.functions import function_tests
 
     place = asked_for.write_tests_to
     asked = replace(asked, options={**asked.options, "n": asked_for.most})
@@ -71,7 +71,7 @@ def debug_function(asked_for: given.DebugFunction, asked: Asked, tell: Tell) -> 
     """`refute debug`."""
     from refute.api.functions import debug
     from refute.function.source import diff_name
-    from refute.report.documents import function_fix
+    from refute.results.functions import function_fix
 
     with ScratchFolder() as scratch:
         how = _over_functions(asked_for, Path(scratch), tell)
@@ -107,7 +107,7 @@ def debug_function(asked_for: given.DebugFunction, asked: Asked, tell: Tell) -> 
 def check_file(asked_for: given.CheckFile, asked: Asked, tell: Tell) -> Answer:
     """What is wrong in a file, with a fix for each function by itself: `hunt`, then `debug`."""
     from refute.api.functions import debug, hunt
-    from refute.report.documents import function_tests
+    from refute.results.functions import function_tests
     from refute.syntax import find_function, parse_module
 
     how: dict[str, Any] = {
