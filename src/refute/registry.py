@@ -59,8 +59,8 @@ class Registry(Generic[Thing]):
         if name in self._own:
             return self._own[name]
         stem = name.replace("-", "_")
-        for homes_of in (lambda: self.homes, self._packages):  # the second are slow to find
-            homes = homes_of()
+        for others in (False, True):  # which are slow to find
+            homes = self._packages() if others else self.homes
             for home in homes:
                 if stem in _stems(home):
                     for thing in self._in(f"{home}.{stem}"):

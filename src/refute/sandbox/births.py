@@ -173,8 +173,6 @@ def _set_the_clock() -> None:
     time.strftime = lambda form, at=None: written(form, time.localtime() if at is None else at)
     time.asctime = lambda at=None: time.strftime("%a %b %d %H:%M:%S %Y", at)
     time.ctime = lambda seconds=None: time.asctime(time.localtime(seconds))
-    plain, exact = datetime.date, datetime.datetime
-
     class Kind(type):
         def __instancecheck__(self, one: object) -> bool:
             return isinstance(one, self.__mro__[1])
@@ -182,12 +180,12 @@ def _set_the_clock() -> None:
         def __subclasscheck__(self, kind: type) -> bool:
             return issubclass(kind, self.__mro__[1])
 
-    class Date(plain, metaclass=Kind):
+    class Date(datetime.date, metaclass=Kind):
         @classmethod
         def today(cls) -> Any:
             return cls.fromtimestamp(time.time())
 
-    class Datetime(exact, metaclass=Kind):
+    class Datetime(datetime.datetime, metaclass=Kind):
         @classmethod
         def now(cls, tz: Any = None) -> Any:
             return cls.fromtimestamp(time.time(), tz)
