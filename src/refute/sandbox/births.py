@@ -173,6 +173,7 @@ def _set_the_clock() -> None:
     time.strftime = lambda form, at=None: written(form, time.localtime() if at is None else at)
     time.asctime = lambda at=None: time.strftime("%a %b %d %H:%M:%S %Y", at)
     time.ctime = lambda seconds=None: time.asctime(time.localtime(seconds))
+
     class Kind(type):
         def __instancecheck__(self, one: object) -> bool:
             return isinstance(one, self.__mro__[1])
