@@ -133,7 +133,7 @@ class Sides:
         self._scratch.cleanup()
 
 
-# -- metadata of a project that is not installed, for those that ask for their own version ----------
+# -- metadata of a project that is not installed, which asks for its own version -------------------
 
 VERSION = "0+unknown"
 _MOST = 1 << 20  # bytes of a file with settings
