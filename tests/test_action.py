@@ -84,7 +84,7 @@ def test_hooks_and_template_use_options_that_there_are() -> None:
     assert len(lines) == 1
     for line in (*hooks, *lines):
         words = shlex.split(line.partition("refute ")[2])
-        known = declared_options(words[0], every=False)
+        known = declared_options(words[0])
         assert {word.lstrip("-") for word in words if word.startswith("--")} <= set(known)
 
 

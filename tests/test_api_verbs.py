@@ -60,7 +60,8 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, object]:
-    status = cli.run([*arguments, "--json"])
+    form = ["--format", "json"] if arguments[0] in ("report", "data") else ["--json"]
+    status = cli.run([*arguments, *form])
     return status, json.loads(capsys.readouterr().out)
 
 
@@ -137,7 +138,7 @@ def test_what_is_wrong_is_raised(file: Path) -> None:
     with pytest.raises(refute.InputError, match="name a target"):
         refute.debug()
     with pytest.raises(refute.InputError, match="no option of search"):
-        refute.debug("m.py", options={"depth": 3})
+        refute.debug("m.py", set={"depth": 3})
     with pytest.raises(refute.InputError, match="budget = 0"):
         refute.hunt("m.py", budget=0)
 
@@ -174,7 +175,7 @@ def test_options_of_any_method_on_the_command_line(
         assert message in capsys.readouterr().err
     for bad in ({"max_candidates": "many"}, {"max_candidates": True}, {"max_candidates": 0}):
         with pytest.raises(refute.InputError, match="max_candidates = "):
-            refute.hunt("m.py::half", options=bad)
+            refute.hunt("m.py::half", set=bad)
 
 
 def test_options_reach_the_method(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,8 +187,8 @@ def test_options_reach_the_method(file: Path, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr("refute.function.search.engine.search", search)
     refute.debug("m.py::half")
-    refute.debug("m.py::half", options={"max_candidates": 7})
-    refute.hunt("m.py::half", options={"max_candidates": 8})
+    refute.debug("m.py::half", set={"max_candidates": 7})
+    refute.hunt("m.py::half", set={"max_candidates": 8})
     assert seen == [None, 7, 8]
 
 

@@ -7,13 +7,20 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
+import click
+import msgspec
 import pytest
+from click.testing import CliRunner
 
 from refute import cli
+from refute.cli.declared import MethodCommand, offered
+from refute.cli.settings import declared_options
 from refute.errors import InputError
 from refute.methods import options_from
+from refute.models.asking import Asked
 from refute.parameters import (
     checked,
+    options_with,
     parameter,
     parameters_of,
     read_text,
@@ -21,6 +28,8 @@ from refute.parameters import (
     settable,
 )
 from refute.registry import METHODS
+from refute.surfaces.arguments import arguments_of, options_for
+from refute.verbs.hunt import HuntOptions
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "methods.md"
 
@@ -153,3 +162,43 @@ def test_the_models_options_have_a_page_of_their_own(
     assert "--base-url" in page
     assert "--base-url" not in everyday
     assert "--model SPEC" in everyday
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeepOptions(HuntOptions):
+    depth: int = parameter(2, "How deep.", at_least=1, at_most=9, in_files=True, for_agents=True)
+
+
+def test_an_option_of_a_verb_is_one_field(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flag, help, settings, what agents say, and the keyword from Python are made of it."""
+
+    @click.command("deep", cls=MethodCommand, levels=("function",))
+    @offered(DeepOptions)
+    def command(options: DeepOptions) -> int:
+        print(options.depth, *options.targets)
+        return 0
+
+    run = CliRunner().invoke
+    assert run(command, ["--depth", "3", "m.py"]).output == "3 m.py\n"
+    assert "--depth N" in run(command, ["--help"]).output
+    assert "How deep (2)." in run(command, ["--help"]).output
+    assert run(command, ["--depth", "10"]).exit_code == 2
+
+    monkeypatch.setattr("refute.cli.settings.command_of", lambda verb: command)
+    declared = declared_options("deep")["depth"]
+    assert (declared.kind, declared.default, declared.in_files) == ("integer", 2, True)
+
+    agents = arguments_of(DeepOptions, "Deep")
+    assert msgspec.json.schema(agents)["$defs"]["Deep"]["properties"]["depth"] == {
+        "description": "How deep.", "type": "integer", "minimum": 1, "maximum": 9, "default": 2,
+    }  # fmt: skip
+    said = msgspec.convert({"depth": 4, "targets": "m.py"}, agents)
+    assert options_for(DeepOptions, said, Asked(model="openai:m"), Path()) == DeepOptions(
+        depth=4, targets=("m.py",), model="openai:m"
+    )
+
+    assert options_with(DeepOptions, DeepOptions(budget=3), {"depth": 5}).depth == 5
+    with pytest.raises(InputError, match="depth = 0: must be from 1 to 9"):
+        options_with(DeepOptions, None, {"depth": 0})
+    with pytest.raises(TypeError, match="has no deph; did you mean depth"):
+        options_with(DeepOptions, None, {"deph": 1})

@@ -40,7 +40,7 @@ async def session(root: Path) -> list[tuple[str, dict[str, Any], dict[str, Any]]
             calls.append((tool, arguments, result.structured_content))
             return result.structured_content
 
-        found = await call("find_failing_input", targets=TARGET, most=1)
+        found = await call("find_failing_input", targets=TARGET, n=1)
         fixed = await call("debug_function", targets=TARGET)
         test = found["functions"][0]["tests"][0]
         patch = ["git", "apply", "-"]  # what an agent does with its own tools

@@ -19,19 +19,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from refute.api.diffing import DiffResult, diff
+    from refute.api.diffing import DiffResult
     from refute.api.failing import FailingResult, debug_failing
-    from refute.api.fixes import RankedFixes, rank_fixes
-    from refute.api.fixing import FixResult, fix
-    from refute.api.functions import DebugResult, HuntResult, debug, hunt
-    from refute.api.gating import GateResult, HookAnswer, gate, gate_hook
-    from refute.api.hardening import HardenResult, harden
-    from refute.api.issues import (
-        ReproduceResult,
-        VetResult,
-        reproduce,
-        vet,
-    )
+    from refute.api.fixes import RankedFixes
+    from refute.api.fixing import FixResult
+    from refute.api.function_results import DebugResult, HuntResult
+    from refute.api.gating import GateResult, HookAnswer
+    from refute.api.hardening import HardenResult
+    from refute.api.issues import ReproduceResult, VetResult
     from refute.api.judging import JudgeResult, judge
     from refute.api.red_green import RedGreenResult, red_green
     from refute.api.starting import InitResult, init
@@ -62,27 +57,25 @@ if TYPE_CHECKING:
     from refute.sandbox import Limits, Outcome, Program, Sandbox
     from refute.sandbox.local import LocalSandbox
     from refute.surfaces.notebook import load_ipython_extension
+    from refute.verbs.debug import DebugOptions, debug
+    from refute.verbs.diff import DiffOptions, diff
+    from refute.verbs.fix import FixOptions, fix
+    from refute.verbs.gate import GateOptions, gate, gate_hook
+    from refute.verbs.harden import HardenOptions, harden
+    from refute.verbs.hunt import HuntOptions, hunt
+    from refute.verbs.reproduce import ReproduceOptions, reproduce
+    from refute.verbs.vet import VetOptions, rank_fixes, vet
     from refute.workspace.contract import Workspace
 
 _HOMES = {
-    "refute.api.diffing": ("DiffResult", "diff"),
-    "refute.api.fixes": ("RankedFixes", "rank_fixes"),
-    "refute.api.fixing": ("FixResult", "fix"),
+    "refute.api.diffing": ("DiffResult",),
+    "refute.api.fixes": ("RankedFixes",),
+    "refute.api.fixing": ("FixResult",),
     "refute.api.failing": ("FailingResult", "debug_failing"),
-    "refute.api.gating": ("GateResult", "HookAnswer", "gate", "gate_hook"),
-    "refute.api.functions": (
-        "DebugResult",
-        "HuntResult",
-        "debug",
-        "hunt",
-    ),
-    "refute.api.hardening": ("HardenResult", "harden"),
-    "refute.api.issues": (
-        "ReproduceResult",
-        "VetResult",
-        "reproduce",
-        "vet",
-    ),
+    "refute.api.gating": ("GateResult", "HookAnswer"),
+    "refute.api.function_results": ("DebugResult", "HuntResult"),
+    "refute.api.hardening": ("HardenResult",),
+    "refute.api.issues": ("ReproduceResult", "VetResult"),
     "refute.api.judging": ("JudgeResult", "judge"),
     "refute.api.red_green": ("RedGreenResult", "red_green"),
     "refute.api.starting": ("InitResult", "init"),
@@ -119,6 +112,14 @@ _HOMES = {
     "refute.sandbox": ("Limits", "Outcome", "Program", "Sandbox"),
     "refute.sandbox.local": ("LocalSandbox",),
     "refute.surfaces.notebook": ("load_ipython_extension",),
+    "refute.verbs.debug": ("DebugOptions", "debug"),
+    "refute.verbs.diff": ("DiffOptions", "diff"),
+    "refute.verbs.fix": ("FixOptions", "fix"),
+    "refute.verbs.gate": ("GateOptions", "gate", "gate_hook"),
+    "refute.verbs.harden": ("HardenOptions", "harden"),
+    "refute.verbs.hunt": ("HuntOptions", "hunt"),
+    "refute.verbs.reproduce": ("ReproduceOptions", "reproduce"),
+    "refute.verbs.vet": ("VetOptions", "rank_fixes", "vet"),
     "refute.workspace.contract": ("Workspace",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
@@ -129,19 +130,25 @@ __all__ = [
     "Call",
     "Candidate",
     "Context",
+    "DebugOptions",
     "DebugResult",
+    "DiffOptions",
     "DiffResult",
     "Expression",
     "FailingResult",
     "FailingTest",
     "Finding",
+    "FixOptions",
     "FixResult",
     "FunctionKey",
     "FunctionPrediction",
     "FunctionProblem",
+    "GateOptions",
     "GateResult",
+    "HardenOptions",
     "HardenResult",
     "HookAnswer",
+    "HuntOptions",
     "HuntResult",
     "InitResult",
     "InputError",
@@ -161,6 +168,7 @@ __all__ = [
     "RankedFixes",
     "RedGreenResult",
     "RefuteError",
+    "ReproduceOptions",
     "ReproduceResult",
     "Reproduction",
     "Sandbox",
@@ -170,6 +178,7 @@ __all__ = [
     "Trust",
     "Unavailable",
     "UnitTest",
+    "VetOptions",
     "VetResult",
     "Workspace",
     "__version__",

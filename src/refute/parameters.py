@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from refute.errors import InputError
 
+Options = TypeVar("Options")
 _KEY = "refute"
 _NAMES = {bool: "boolean", int: "integer", float: "number", str: "string", Path: "string"}
 _WORDS = {
@@ -39,9 +40,12 @@ class _Said:
     at_least: float | None = None
     above: float | None = None
     at_most: float | None = None
+    positional: bool = False
     of_model: bool = False
     in_files: bool = False
     writes: bool = False
+    text: bool = False
+    for_agents: bool = False
 
 
 def parameter(
@@ -53,20 +57,25 @@ def parameter(
     at_least: float | None = None,
     above: float | None = None,
     at_most: float | None = None,
+    positional: bool = False,
     of_model: bool = False,
     in_files: bool = False,
     writes: bool = False,
+    text: bool = False,
+    for_agents: bool = False,
 ) -> Any:
-    """A field of options: its default, a line of help, its bounds.
+    """A field of options: its default (`MISSING`: there is none), a line of help, its bounds.
 
     `flag`: its name on the command line, where that is not `--name` (`--name/--no-name` for a
-    boolean one). `metavar`: what stands for the value in the help. `of_model`: shown by
-    `--help-model`. `in_files`: `[tool.refute]` of a repository, which may be a stranger's, may set
-    it. `writes`: a path that is written.
+    boolean one); `positional`: it has none. `metavar`: what stands for the value in the help.
+    `of_model`: shown by `--help-model`. `in_files`: `[tool.refute]` of a repository, which may be a
+    stranger's, may set it. `for_agents`: over MCP, too. `writes`: it writes, a path is written to;
+    agents have it only where they may. `text`: a file, in place of which agents give its text.
     """
     said = _Said(
         help=help, flag=flag, metavar=metavar, at_least=at_least, above=above, at_most=at_most,
-        of_model=of_model, in_files=in_files, writes=writes,
+        positional=positional, of_model=of_model, in_files=in_files, writes=writes, text=text,
+        for_agents=for_agents,
     )  # fmt: skip
     return field(default=default, metadata={_KEY: said})
 
@@ -197,6 +206,35 @@ def _check(one: Parameter, value: Any) -> None:
     high = one.at_most is None or value <= one.at_most
     if not (low and high and (one.above is None or value > one.above)):
         raise InputError(f"{one.name} = {value!s:.40}: must be {one.bounds}")
+
+
+def options_with(
+    kind: type[Options],
+    options: Options | None,
+    values: Mapping[str, Any],
+    targets: Sequence[str] = (),
+) -> Options:
+    """Options of a verb: `values` by name in place of those of `options`, or of the defaults.
+
+    `targets`: in place of theirs, where there are any. Raises `TypeError` for a name that there is
+    not, `InputError` for a value that does not fit.
+    """
+    known = {one.name: one for one in parameters_of(kind)}
+    values = {**values, "targets": tuple(map(str, targets))} if targets else values
+    for name in values:
+        if name not in known:
+            raise TypeError(f"{kind.__name__} has no {name}{nearest(name, known)}")
+    values = {name: _as_told(known[name], value) for name, value in values.items()}
+    made = kind(**values) if options is None else replace(cast("Any", options), **values)
+    checked(kind, {name: getattr(made, name) for name in known})
+    return cast(Options, made)
+
+
+def _as_told(one: Parameter, value: Any) -> Any:
+    """A value as its field has it: a path of a text, a tuple of a list."""
+    if one.many and not isinstance(value, str):
+        return tuple(Path(part) if one.kind is Path else part for part in value)
+    return Path(value) if one.kind is Path and value is not None else value
 
 
 def schema_of(options: type[Any]) -> dict[str, Any]:

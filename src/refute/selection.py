@@ -44,7 +44,7 @@ def chosen_method(
     if not spec.asks_model and asked.model is not None:
         raise InputError(f"--method {spec.name} asks no model; leave --model out")
     known = {one.name for one in parameters_of(spec.options)}
-    for option in asked.options:
+    for option in asked.set:
         if option not in known and option not in also:
             raise not_its_option(option, spec)
     if spec.asks_model and asked.model is None:
@@ -61,7 +61,7 @@ def options_of(spec: MethodSpec[Any, Any], asked: Asked, **more: Any) -> Any:
     where the method has such an option. Raises `InputError`."""
     known = {one.name for one in parameters_of(spec.options)}
     preset = preset_of(asked.preset, spec.level)
-    given = {**preset.for_method(spec), **asked.options, **more}
+    given = {**preset.for_method(spec), **asked.set, **more}
     return options_from(spec, {name: value for name, value in given.items() if name in known})
 
 

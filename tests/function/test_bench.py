@@ -82,7 +82,7 @@ def test_the_search_on_a_small_data_set(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = tmp_path / "run"
-    options = ["--budget", 4, "--ids", "off,right", "--run", run, "--jobs", 2]
+    options = ["--set", "budget=4", "--ids", "off,right", "--run", run, "--jobs", 2]
     status, out, _ = bench(capsys, data, *options, "--json")
     document = json.loads(out)
     assert status == 0

@@ -77,7 +77,7 @@ def test_a_right_fix_is_not_called_wrong_where_tests_cannot_run(
 
 def test_where_time_is_up_what_was_found_comes_back(tmp_path: Path) -> None:
     (tmp_path / "endless.py").write_text(ENDLESS)
-    how = {"seconds_per_function": 600.0, "targets": "endless.py"}
+    how = {"budget": 600.0, "targets": "endless.py"}
     done = called("find_failing_input", tmp_path, seconds=1.5, **how)
     assert isinstance(done, Done)
     assert done.result["complete"] is False
@@ -86,7 +86,7 @@ def test_where_time_is_up_what_was_found_comes_back(tmp_path: Path) -> None:
 
 def test_a_call_that_is_given_up_ends_its_process(tmp_path: Path) -> None:
     (tmp_path / "endless.py").write_text(ENDLESS)
-    how = {"seconds_per_function": 600.0, "targets": "endless.py"}
+    how = {"budget": 600.0, "targets": "endless.py"}
 
     async def run() -> None:
         at_work = asyncio.Event()
@@ -116,10 +116,10 @@ def test_a_fix_is_applied_where_it_is_asked_for_and_only_in_the_folder(tmp_path:
     shutil.copy(SHIPPING, inside)
     shutil.copy(SHIPPING, tmp_path)
     target = "shipping.py::shipping_cost"
-    failed = called("debug_function", inside, targets=f"../{target}", apply=True)
+    failed = called("debug_function", inside, targets=f"../{target}", write=True)
     assert isinstance(failed, Failed)
     assert "lies outside of" in failed.message
-    done = called("debug_function", inside, targets=target, apply=True)
+    done = called("debug_function", inside, targets=target, write=True)
     assert isinstance(done, Done)
     assert done.result["written"] == ["shipping.py"]
     assert (tmp_path / "shipping.py").read_text() == SHIPPING.read_text()

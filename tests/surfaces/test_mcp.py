@@ -83,7 +83,7 @@ def test_six_tools_read_only_with_schemas(tmp_path: Path) -> None:
         assert tool.annotations.read_only_hint
         assert not tool.annotations.open_world_hint
         assert tool.description
-        assert not {"write_tests_to", "apply"} & set(tool.input_schema["properties"])
+        assert not {"output", "write", "apply"} & set(tool.input_schema["properties"])
         for schema in (tool.input_schema, tool.output_schema):
             assert schema["type"] == "object"
             jsonschema.Draft202012Validator.check_schema(schema)
@@ -147,8 +147,8 @@ def test_a_result_is_typed_and_its_document_a_resource(
         ("vet_patch", {"patch": "x"}, ["missing required field `issue`"]),
         (
             "debug_function",
-            {"apply": True},
-            ["apply: this server writes nothing", "--allow-writes"],
+            {"write": True},
+            ["write: this server writes nothing", "--allow-writes"],
         ),
         ("find_bug", {}, ["no such tool", "find_failing_input"]),
         ("find_failing_input", {"targets": "missing.py"}, ["unavailable: no sandbox", "doctor"]),

@@ -86,7 +86,7 @@ def test_test_files_as_text_become_a_patch(tmp_path: Path, monkeypatch: pytest.M
 
     (tmp_path / ".git").mkdir()
     (tmp_path / "test_old.py").write_text("a = 1\n")
-    monkeypatch.setattr(refute.api.issues, "vet", vet)
+    monkeypatch.setattr("refute.surfaces.verbs.changes.vet", vet)
     monkeypatch.setattr("refute.workspace.snapshot.checkout_root", lambda repo: tmp_path)
     monkeypatch.chdir(tmp_path)
     files = {"test_old.py": "a = 2\n", "tests/test_new.py": "b = 1\n"}
@@ -110,13 +110,13 @@ def test_tests_are_written_to_new_files_below_the_folder(
     (tmp_path / "test_x.py").touch()
     for place, why in (("test_x.py", "exists; name a new file"), ("../y.py", "lies outside of")):
         with pytest.raises(InputError, match=why):
-            answered("find_failing_input", targets="a.py", write_tests_to=place)
+            answered("find_failing_input", targets="a.py", output=place)
 
 
 def test_arguments_that_write_are_those_that_are_named() -> None:
     for verb in VERBS.values():
         fields = verb.arguments.__struct_fields__
-        assert {name for name in fields if "write" in name or "apply" in name} <= given.WRITING
+        assert {name for name in fields if name in ("write", "output", "apply")} <= given.WRITING
 
 
 def test_what_a_model_reads_is_short() -> None:

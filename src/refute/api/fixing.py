@@ -6,24 +6,16 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from refute.api.calling import Reported, apart, path_of
+from refute.api.calling import Reported
 from refute.api.fixes import changes_of
 from refute.diffing.differences import Difference
 from refute.diffing.service import Diffed
-from refute.errors import InputError
-from refute.issue.choosing import check_task, chosen_reproducer
 from refute.issue.contract import FixClaim, FixState, Reproduction
-from refute.issue.drafting.submission import only_tests
-from refute.issue.issue_text import read_issue
-from refute.methods import Bounds, Context, Given, Spawn
-from refute.models.asking import Asked, askers, open_sessions
-from refute.workspace.checkout import Checkout, in_checkout
+from refute.methods import Bounds, Spawn
 from refute.workspace.snapshot import apply_to_checkout
 
 if TYPE_CHECKING:
@@ -31,8 +23,8 @@ if TYPE_CHECKING:
     from refute.results.issues import Fix
 
 _BOUNDS = Bounds()
-_NO_CLAIM = FixClaim("proposed", ("the method writes no tests, so nothing shows that it is right",))
-_NO_FIX = FixClaim("cannot tell", ("the method found no fix",))
+NO_CLAIM = FixClaim("proposed", ("the method writes no tests, so nothing shows that it is right",))
+NO_FIX = FixClaim("cannot tell", ("the method found no fix",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,56 +85,7 @@ class FixResult(Reported):
         print_fix(self, console)
 
 
-def fix(
-    issue: Path | str,
-    *,
-    repo: Path | str = ".",
-    python: Path | str | None = None,
-    runner: str | None = None,
-    behaviour: bool = True,
-    method: str | None = None,
-    model: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    asked: Asked | None = None,
-    bounds: Bounds = _BOUNDS,
-) -> FixResult:
-    """Fix an issue: a change of the code that its own red tests turn green, and those tests.
-
-    `behaviour`: look for what else the fix changes, and for an input that tells it from the next
-    best one; where one is found, the fix is proposed only. The others as in `refute.reproduce`.
-    Raises `InputError`, also without a model, and `Unavailable`.
-    """
-    asked = asked or Asked(method=method, model=model, options=options or {})
-    if asked.model is None:
-        raise InputError("fix needs a model, which writes the fix: --model openai:NAME, batch:DIR")
-    text = read_issue(str(issue))
-    name, spec, chosen_options = chosen_reproducer(asked)
-    check_task(name, spec, "repair", Given())
-
-    def work() -> FixResult:
-        checkout = Checkout(Path(repo), path_of(python), runner)
-        problem, spawn = in_checkout(checkout, text)
-
-        async def repaired() -> Reproduction:
-            async with open_sessions(asked) as models:
-                named = askers(models, problem.id)
-                ctx = Context(workspace=spawn, bounds=bounds, task="repair", **named)
-                return await spec(problem, ctx=ctx, options=chosen_options)
-
-        found = asyncio.run(repaired())
-        claim = found.claim or (_NO_CLAIM if found.prediction.patch else _NO_FIX)
-        if claim.tests:
-            # as they may be written to a checkout: test files and nothing else
-            claim = replace(
-                claim, tests=only_tests(replace(found.prediction, patch=claim.tests)).patch
-            )
-        result = FixResult(name, found, claim)
-        return _compared(result, Path(repo), path_of(python)) if behaviour else result
-
-    return apart(work)
-
-
-def _compared(result: FixResult, repo: Path, python: Path | None) -> FixResult:
+def compared(result: FixResult, repo: Path, python: Path | None) -> FixResult:
     """With what else the fix changes, and what tells it from a rival."""
     if not result.patch or result.state == "cannot tell":
         return result

@@ -1,34 +1,24 @@
-"""`reproduce` and `vet`.
-
->>> found = refute.reproduce("ISSUE.md", repo=".")
->>> found.failing, found.patch
->>> refute.vet("FIX.diff", issue="ISSUE.md").verdict
-"""
+"""What `reproduce` and `vet` found out."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
 
-from refute.api.calling import Reported, apart, path_of
-from refute.errors import InputError, WorkspaceUnavailable
+from refute.api.calling import Reported
+from refute.errors import InputError
 from refute.files import read_file
-from refute.issue.choosing import chosen_reproducer
 from refute.issue.contract import Reproduction
-from refute.issue.drafting.original import WHOLE, Original, TrialRun
+from refute.issue.drafting.original import TrialRun
 from refute.issue.drafting.submission import only_tests
-from refute.issue.issue_text import read_issue
-from refute.issue.vet import MOST, Vetted, vet_fix
+from refute.issue.vet import Vetted
 from refute.methods import Bounds, Context, MethodSpec, Spawn
 from refute.models.asking import Asked, askers, open_sessions
 from refute.problems import IssueProblem
 from refute.prompts import prompts_from
-from refute.workspace.checkout import Checkout, in_checkout
 from refute.workspace.contract import TestResult
 from refute.workspace.snapshot import apply_to_checkout
 
@@ -36,8 +26,6 @@ if TYPE_CHECKING:
     from refute.diffing.service import Diffed
     from refute.report.formats.contract import Report
     from refute.results.issues import Reproduce, Vet
-
-_BOUNDS = Bounds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,98 +118,6 @@ class VetResult(Reported):
             print_changes(self.changes, console)
 
 
-def reproduce(
-    issue: Path | str,
-    *,
-    repo: Path | str = ".",
-    python: Path | str | None = None,
-    runner: str | None = None,
-    method: str | None = None,
-    model: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    asked: Asked | None = None,
-    bounds: Bounds = _BOUNDS,
-    chosen: Callable[[str], None] = lambda method: None,
-) -> ReproduceResult:
-    """Write a test that fails now for the reason that an issue describes.
-
-    `issue`: a text file or GitHub's JSON of an issue. `repo`: the checkout, which is not changed;
-    `python` and `runner`: how its tests run. `method`, `model`, `options`, `asked` as in
-    `refute.hunt`. `bounds`: what it may cost. `chosen` is told the method's name before any work.
-    Raises `WorkspaceUnavailable` where no test can be run.
-    """
-    asked = asked or Asked(method=method, model=model, options=options or {})
-    text = read_issue(str(issue))
-    name, spec, chosen_options = chosen_reproducer(asked)
-    chosen(name)
-
-    def work() -> ReproduceResult:
-        problem, spawn = in_checkout(_checkout(repo, python, runner), text)
-        found = asyncio.run(reproduced(spec, chosen_options, problem, spawn, asked, bounds))
-        if not found.prediction.patch:
-            return ReproduceResult(name, found, None)
-        with spawn() as workspace:
-            original = Original(workspace, bounds, whole=WHOLE)
-            trial = original.attempt(found.prediction.patch)
-            if fault := original.fault(trial):
-                raise WorkspaceUnavailable(f"no test can be run with this interpreter: {fault}")
-            return ReproduceResult(name, found, trial)
-
-    return apart(work)
-
-
-def vet(
-    fix: Path | str,
-    *,
-    issue: Path | str,
-    tests: Path | str | None = None,
-    neighbours: int = MOST,
-    behaviour: bool = True,
-    given: VetResult | None = None,
-    against: str | None = None,
-    repo: Path | str = ".",
-    python: Path | str | None = None,
-    runner: str | None = None,
-    method: str | None = None,
-    model: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    asked: Asked | None = None,
-    bounds: Bounds = _BOUNDS,
-) -> VetResult:
-    """Judge a fix by tests: does it resolve the issue, and does it break anything near?
-
-    `fix`: a file with a unified diff against the checkout. `tests`: a file with a test patch that
-    reproduces the issue; None: it is written as `reproduce` does. `neighbours`: existing test files
-    to run for regressions. `behaviour`: whether to look for what else the fix changes (see
-    `refute.diff`). `given`: an earlier result for the issue, whose tests are used again.
-    `against`: the commit that the fix is a diff of, where the checkout has it already ("HEAD"). The
-    others as in `reproduce`.
-    """
-    asked = asked or Asked(method=method, model=model, options=options or {})
-    text, diff = read_issue(str(issue)), read_fix(Path(fix))
-    known = "" if tests is None else read_fix(Path(tests))
-    name, spec, chosen_options = ("given", None, None) if known else chosen_reproducer(asked)
-
-    def work() -> VetResult:
-        problem, spawn = in_checkout(_checkout(repo, python, runner, against), text)
-        found, patch = None, known
-        if given is not None:
-            found, patch = given.reproduction, given.tests
-        elif spec is not None:
-            found = asyncio.run(reproduced(spec, chosen_options, problem, spawn, asked, bounds))
-            patch = found.prediction.patch
-        with spawn() as workspace:
-            vetted = vet_fix(diff, patch, workspace, bounds, most_neighbours=neighbours)
-        changes = None
-        if behaviour and vetted.verdict != "does not apply":
-            from refute.api.fixes import changes_of  # loads the engine of `diff`
-
-            changes = changes_of(diff, Path(repo), path_of(python), base=against)
-        return VetResult(name, vetted, patch, found, changes)
-
-    return apart(work)
-
-
 async def reproduced(
     spec: MethodSpec[Any, Reproduction],
     options: Any,
@@ -236,12 +132,6 @@ async def reproduced(
         with prompts_from(asked.prompts):
             found = await spec(problem, ctx=ctx, options=options)
         return replace(found, prediction=only_tests(found.prediction))
-
-
-def _checkout(
-    repo: Path | str, python: Path | str | None, runner: str | None, commit: str | None = None
-) -> Checkout:
-    return Checkout(Path(repo), path_of(python), runner, commit)
 
 
 def read_fix(path: Path) -> str:

@@ -88,15 +88,15 @@ def judge(
     on an output); `reward`: a reward model ranks instead; without either the stated examples and
     what most candidates return decide. The others as in `refute.hunt`.
     """
-    asked = asked or Asked(model=model, options=options or {})
+    asked = asked or Asked(model=model, set=options or {})
     if reward is not None and asked.model is not None:
         raise InputError("--reward and --model are two judges: name one")
-    for name in asked.options:
+    for name in asked.set:
         if name not in ("n", "k"):
             raise InputError(f"judge has no option {name}; it has n and k")
         if asked.model is None:
             raise InputError(f"{name} is for tests of a model: add --model")
-    chosen = SuiteOptions(**asked.options)
+    chosen = SuiteOptions(**asked.set)
     module = with_interpreter(open_target(target), None if python is None else Path(python))
     if len(module.functions) != 1:
         raise InputError(f"{target}: has several functions; name one: {target}::NAME")

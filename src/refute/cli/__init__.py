@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 
 import click
 
+from refute.cli.declared import command_of
 from refute.cli.exit_statuses import FAILURES, INTERRUPTED, PIPE_CLOSED, fail, fail_for
 from refute.cli.output import show_remarks
 from refute.cli.settings import CONFIGURED, defaults_for
@@ -46,7 +47,7 @@ VERBS = {
     "config": "Show what settings hold, and from where.",
     "doctor": "Show what works on this machine, and how to get what is missing.",
 }
-"""Verb -> its line in `refute --help`. The module `refute.cli.VERB` defines `command`."""
+"""Verb -> its line in `refute --help`. `refute.cli.declared.command_of` finds its command."""
 
 
 def _others() -> dict[str, Mapping[str, str]]:
@@ -75,11 +76,7 @@ class _Verbs(click.Group):
             os.getcwd()  # of which relative paths, workers and git make everything
         except OSError:
             raise InputError("the current folder is gone: change to one that is there") from None
-        if (home := _home(cmd_name)) is None:
-            return None
-        command = importlib.import_module(f"{home}.{cmd_name}").command
-        assert isinstance(command, click.Command)
-        return command
+        return None if (home := _home(cmd_name)) is None else command_of(cmd_name, home)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
+from click.shell_completion import CompletionItem
 
+from refute.models.asking import Asked
 from refute.parameters import pairs_of, parameters_of, settable
 from refute.storage import refuse_links
 
@@ -20,6 +23,11 @@ if TYPE_CHECKING:
     from refute.methods import Level, MethodSpec
     from refute.parameters import Parameter
 
+_ASKED = {one.name for one in parameters_of(Asked)}
+_IN_ONE_FILE = ("hunt", "debug", "diff", "harden", "gate", "reproduce", "fix", "vet")
+"""The verbs of `refute.verbs`."""
+_OF_METHODS = ("method", "preset", "prompts", "tester")
+"""What means something only where a method is run."""
 SET_BY_SETTINGS = "set in settings"
 """In the defaults of a context: what settings set by name."""
 _TYPES: Mapping[type[Any], Any] = {int: click.IntRange, float: click.FloatRange}
@@ -47,6 +55,12 @@ class _Option(click.Option):
         return {}
 
 
+class _Argument(click.Argument):
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """A shell completes what is looked at as files and folders."""
+        return [CompletionItem(incomplete, type="file")]
+
+
 class ModelOption(_Option):
     """Shown by `--help-model` alone."""
 
@@ -54,10 +68,28 @@ class ModelOption(_Option):
         return super().get_help_record(ctx) if ctx.meta.get("help-model") else None
 
 
-def option_of(one: Parameter) -> click.Option:
-    """The option that a field declares."""
+def declared_by(option: click.Parameter) -> Parameter | None:
+    """The field that declares an option; None: it is one of click's."""
+    return getattr(option, "field", None)
+
+
+def option_of(one: Parameter) -> click.Parameter:
+    """The option, or the argument, that a field declares."""
+    made: Any = _argument(one) if one.positional else _option(one)
+    made.field = one
+    return cast(click.Parameter, made)
+
+
+def _argument(one: Parameter) -> click.Argument:
+    nargs = -1 if one.many else 1
+    return _Argument(
+        [one.name], metavar=one.metavar, nargs=nargs, type=_type(one), required=one.required
+    )
+
+
+def _option(one: Parameter) -> click.Option:
     made, text = ModelOption if one.of_model else _Option, one.help
-    if one.default not in (None, False, "", ()):
+    if one.default not in (None, False, "", (), Path()):
         default = "yes" if one.default is True else one.default
         text = f"{text.rstrip('.')} ({f'{default:g}' if one.kind is float else default})."
     return made(
@@ -65,6 +97,7 @@ def option_of(one: Parameter) -> click.Option:
         type=_type(one),
         is_flag=one.kind is bool,
         multiple=one.many,
+        required=one.required,
         default=one.default,
         help=text,
         metavar=one.metavar or (None if one.choices else _METAVARS.get(one.kind)),
@@ -82,10 +115,43 @@ def _type(one: Parameter) -> Any:
     return _TYPES[one.kind](low, one.at_most, min_open=one.above is not None)
 
 
-def options_of(kind: type[Any], names: Sequence[str]) -> list[click.Option]:
+def options_of(kind: type[Any], names: Sequence[str]) -> list[click.Parameter]:
     """The options that these fields of a class declare."""
     known = {one.name: one for one in parameters_of(kind)}
     return [option_of(known[name]) for name in names]
+
+
+def offered(kind: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give the function of a `MethodCommand` the fields of `kind` as options of the command line,
+    in their order but for the model's, and an instance of them as its argument `options`."""
+    names = [one.name for one in parameters_of(kind) if one.help]
+    names.sort(key=lambda name: name in _ASKED)
+
+    def given(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def called(**values: Any) -> Any:
+            context = click.get_current_context()
+            assert isinstance(context.command, MethodCommand)
+            by_name = context.command.take_set(context, values)
+            told = {name: values.pop(name) for name in names if name in values}
+            options = kind(**told, set=by_name) if by_name else kind(**told)
+            return command(options=options, **values)
+
+        for one in reversed(options_of(kind, names)):
+            declaring(one)(called)
+        return called
+
+    return given
+
+
+def declaring(option: click.Parameter) -> Callable[[Any], Any]:
+    """A decorator that gives a command this option."""
+
+    def given(command: Any) -> Any:
+        command.__dict__.setdefault("__click_params__", []).append(option)
+        return command
+
+    return given
 
 
 def help_model_option() -> click.Option:
@@ -131,6 +197,12 @@ class MethodCommand(click.Command):
     ) -> None:
         super().__init__(*args, **how)
         self.levels, self.more = levels, more
+        if not levels:
+            self.params = [
+                one
+                for one in self.params
+                if declared_by(one) is None or one.name not in _OF_METHODS
+            ]
         last = [set_option(more, methods=bool(levels))] if more or levels else []
         if any(isinstance(one, ModelOption) for one in self.params):
             last.append(help_model_option())
@@ -202,6 +274,14 @@ def set_by_name(command: Callable[..., Any]) -> Callable[..., Any]:
 
 _CHOOSING = ("method", "model", "run")
 """The options that say which methods may be run."""
+
+
+def command_of(verb: str, home: str = "refute.cli") -> click.Command:
+    """The command of a verb, whose module in `home`, or file of its own, defines it."""
+    place = "refute.verbs" if verb in _IN_ONE_FILE else home
+    command = import_module(f"{place}.{verb}").command
+    assert isinstance(command, click.Command)
+    return command
 
 
 def told(args: Sequence[str], flag: str) -> str | None:

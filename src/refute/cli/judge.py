@@ -47,7 +47,7 @@ def command(
 
     options = {name: what.pop(name) for name in settable((SuiteOptions,)) if name in what}
     model = None if asked.model == "none" else asked.model
-    asked = replace(asked, model=model, options=options)
+    asked = replace(asked, model=model, set=options)
     with terminal.working(f"judging {len(candidates)} candidates", consoles()[1]):
         result = judge(target, candidates, asked=asked, **what)
     show(result, as_json=as_json)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from refute.cli.declared import FILE, MethodCommand, options_of
+from refute.cli.declared import FILE, MethodCommand, declaring, options_of
 from refute.cli.output import Form
 from refute.errors import InputError
 from refute.models.asking import Asked
@@ -49,24 +49,13 @@ preset_option = click.option(
     help="A paper's values: paper; for functions also released, released-intrinsic.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-total_option = click.option(
-    "--total-budget",
-    type=click.FloatRange(0, min_open=True),
-    metavar="SECONDS",
-    help="Time for all functions; those that it does not last for are named.",
-)
 fail_on_option = click.option(
     "--fail-on",
     type=click.Choice(["wrong", "never"]),
-    help="Exit status 1 only if something is wrong, or never; else 0 (default: see above).",
+    help="Exit status 1 for nothing else, or never.",
 )
-baseline_options = (
-    click.option(
-        "--baseline", type=FILE, metavar="FILE", help="Known problems: not shown, not counted."
-    ),
-    click.option(
-        "--write-baseline", is_flag=True, help="Write what is found to the --baseline; status 0."
-    ),
+write_baseline_option = click.option(
+    "--write-baseline", is_flag=True, help="Write what is found to it; status 0."
 )
 _FORM = (
     click.option(
@@ -74,8 +63,8 @@ _FORM = (
         "form",
         type=click.Choice(FORMATS),
         default="text",
-        show_default=True,
-        help="For people or for programs.",
+        metavar="FORMAT",
+        help=f"{', '.join(FORMATS)}.",
     ),
     click.option("--json", "as_json", is_flag=True, help="The same as --format json."),
     click.option(
@@ -126,19 +115,9 @@ def _asking(command: Callable[..., Any], names: Sequence[str]) -> Callable[..., 
         if not context.command.levels:  # no method takes them
             given |= named
             named = {}
-        return Asked(options=named, **{name: given.pop(name) for name in names})
+        return Asked(set=named, **{name: given.pop(name) for name in names})
 
     return gathering(command, "asked", asked, [declaring(one) for one in options_of(Asked, names)])
-
-
-def declaring(option: click.Option) -> Callable[..., Any]:
-    """A decorator that gives a command this option."""
-
-    def given(command: Callable[..., Any]) -> Callable[..., Any]:
-        command.__dict__.setdefault("__click_params__", []).append(option)
-        return command
-
-    return given
 
 
 def form_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.declared import SET_BY_SETTINGS, ModelOption, told
+from refute.cli.declared import SET_BY_SETTINGS, command_of, declared_by, told
 from refute.variables import Variable
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ def _variables() -> list[str]:
 @cache
 def declared_options(verb: str) -> Mapping[str, Declared]:
     """The options of a verb, by key."""
-    command: click.Command = import_module(f"refute.cli.{verb}").command
+    command = command_of(verb)
     context = click.Context(command)
     found: dict[str, Declared] = {}
     for one in command.params:
@@ -97,7 +96,7 @@ def declared_options(verb: str) -> Mapping[str, Declared]:
 
 
 def _declared(one: click.Parameter, context: click.Context) -> Declared:
-    from refute.config.declared import Declared
+    from refute.config.declared import OF_FILES, Declared
 
     assert one.name is not None
     kind = _kind(one)
@@ -108,14 +107,15 @@ def _declared(one: click.Parameter, context: click.Context) -> Declared:
         except click.BadParameter as error:
             raise ValueError(error.message.rstrip(".")) from None
 
-    default = one.get_default(context)
+    default, field = one.get_default(context), declared_by(one)
     return Declared(
         key=_key(one),
         name=one.name,
         kind=kind,
         default=default if isinstance(default, _PLAIN) else None,
         check=check,
-        of_model=isinstance(one, ModelOption),
+        in_files=_key(one) in OF_FILES if field is None else field.in_files,
+        of_model=field is not None and field.of_model,
     )
 
 

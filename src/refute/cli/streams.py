@@ -5,8 +5,14 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
+
+from refute.errors import InputError
+
+_MOST_LISTED = 4 << 20
+"""Characters of a list of targets."""
 
 
 class SafeStream(io.FileIO):
@@ -70,3 +76,17 @@ def drop_output(*streams: SafeStream) -> None:
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, raw.fileno())
             os.close(null)
+
+
+def read_targets(targets: Sequence[str]) -> tuple[str, ...]:
+    """The targets; in place of `-` those on stdin, one a line."""
+    found: list[str] = []
+    for target in targets:
+        if target != "-":
+            found.append(target)
+            continue
+        text = sys.stdin.read(_MOST_LISTED + 1)
+        if len(text) > _MOST_LISTED:
+            raise InputError("-: the list of targets is longer than 4 MiB")
+        found += [line.strip() for line in text.splitlines() if line.strip()]
+    return tuple(found)

@@ -19,21 +19,13 @@ from refute.variables import Variable
 MODEL, SET = "model", "set"
 """Tables beside those of the verbs."""
 
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "boolean": (bool,),
-    "integer": (int,),
-    "number": (int, float),
-    "text": (str,),
-    "file": (str,),
-    "texts": (list,),
-}
-_WORDS = {
-    "boolean": "true or false",
-    "integer": "an integer",
-    "number": "a number",
-    "text": "a text",
-    "file": "a text",
-    "texts": "a list of texts",
+_KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "boolean": ((bool,), "true or false"),
+    "integer": ((int,), "an integer"),
+    "number": ((int, float), "a number"),
+    "text": ((str,), "a text"),
+    "file": ((str,), "a text"),
+    "texts": ((list,), "a list of texts"),
 }
 
 
@@ -87,13 +79,14 @@ def _tables(table: Table, verb: str, one: Declared) -> Iterator[tuple[Mapping[st
 
 def _from_file(one: Declared, value: Any, table: Table, where: str) -> Any:
     """The value as the option takes it: paths from the file's folder."""
-    fits = isinstance(value, _TYPES[one.kind])
+    types, words = _KINDS[one.kind]
+    fits = isinstance(value, types)
     if isinstance(value, bool) and one.kind != "boolean":
         fits = False
     if fits and one.kind == "texts":
         fits = all(isinstance(part, str) for part in value)
     if not fits:
-        raise InputError(f"{where} = {value!r:.60}: must be {_WORDS[one.kind]}")
+        raise InputError(f"{where} = {value!r:.60}: must be {words}")
     folder = table.file.parent
     if one.kind == "file":
         value = _beside(folder, value)
@@ -155,19 +148,14 @@ def read_by_name(
         one, of_file = known[name], not where.startswith("REFUTE_")
         plain = bool(one.choices) or one.kind in (int, float)
         if of_file and not plain:
-            raise InputError(
-                f"{where}: not for a file of a repository; as REFUTE_SET, or with --set"
-            )
+            raise InputError(f"{where}: not for a file of a repository; give it with --set")
         try:
             value = check_value(one, value) if of_file else read_text(one, value)
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
-        declared = Declared(f"{SET}.{name}", name, "text", one.default, _fine, by_name=plain)
+        declared = Declared(f"{SET}.{name}", name, "text", one.default, plain)
         held.append(Held(declared, value, where))
     return held
-
-
-def _fine(value: Any) -> None: ...
 
 
 # -- names -----------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from refute.function.target import Module, Targets, open_targets
 from refute.function.verbs import Hunt, Solver
 from refute.methods import Context, MethodSpec
 from refute.models.asking import Asked, askers, open_sessions
+from refute.parameters import parameter
 from refute.presets import departures, preset_of
 from refute.problems import FunctionProblem
 from refute.prompts import prompts_from
@@ -40,7 +41,7 @@ from refute.selection import chosen_method, options_of
 
 __all__ = [
     "Collected",
-    "FunctionTargets",
+    "FunctionOptions",
     "Opened",
     "collect",
     "given_tests",
@@ -51,22 +52,53 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionTargets:
-    """Which functions are looked at, what is known about them, and how long."""
+class FunctionOptions(Asked):
+    """Which functions are looked at, what is known about them, how long, and by whom."""
 
-    targets: tuple[str, ...]
-    """FILE.py::FUNCTION, FILE.py, a folder, pkg.mod or pkg.mod:FUNCTION."""
-    tests: Path | None = None
-    description: Path | None = None
-    budget: float = 10.0
-    """Seconds for one function, of the search."""
-    seed: int = 0
-    jobs: int | None = None
-    """None: as many as there are cores."""
+    targets: tuple[str, ...] = parameter(
+        (),
+        "FILE.py::FUNCTION, FILE.py::Class.method, FILE.py, a folder, pkg.mod or pkg.mod:FUNCTION;"
+        " may be empty where `since` is given.",
+        metavar="TARGET...",
+        positional=True,
+        in_files=True,
+        for_agents=True,
+    )
+    since: str | None = parameter(
+        None, "Only public functions changed since this commit.", metavar="REF", for_agents=True
+    )
+    tests: Path | None = parameter(
+        None,
+        "Trusted tests: pytest file or folder, JSONL.",
+        metavar="PATH",
+        in_files=True,
+        for_agents=True,
+    )
+    description: Path | None = parameter(
+        None, "What it should do (the docstring).", text=True, in_files=True, for_agents=True
+    )
+    budget: float = parameter(
+        10.0,
+        "Seconds to search one function.",
+        metavar="SECONDS",
+        above=0,
+        in_files=True,
+        for_agents=True,
+    )
+    total_budget: float | None = parameter(
+        None,
+        "For all; functions not reached are listed.",
+        metavar="SECONDS",
+        above=0,
+        in_files=True,
+    )
+    jobs: int | None = parameter(None, "Worker processes (all cores).", at_least=1, in_files=True)
+    seed: int = parameter(0, "Same seed, same work.", in_files=True)
+    python: Path | None = parameter(
+        None, "Interpreter to run on (active, or .venv's).", for_agents=True
+    )
     end: float = math.inf
     """When the time for all functions together is up (`refute.sandbox.deadline.end_after`)."""
-    python: Path | None = None
-    """What the functions run on; None: the active environment's interpreter, or the project's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +138,7 @@ class Collected:
         return sum(one.trouble for _, one in self.results)
 
 
-def open_subject(subject: FunctionTargets) -> Opened:
+def open_subject(subject: FunctionOptions) -> Opened:
     """Open the targets and read the tests; what is left out is said.
 
     Raises `InputError`, also where none of the modules has a test in `subject.tests`.
@@ -158,9 +190,8 @@ def share_read(path: Path | None, given: Sequence[ModuleTests]) -> float | None:
 
 
 def collect(
-    subject: FunctionTargets,
+    subject: FunctionOptions,
     opened: Opened,
-    asked: Asked,
     *,
     fixing: bool,
     ask: Callable[[str], Ask] | None = None,
@@ -174,14 +205,14 @@ def collect(
     `fresh`: a result without what is known already; None: nothing is left of it.
     Raises `InputError` where the only module or function that was named cannot be looked at.
     """
-    spec = _chosen(asked, fixing=fixing)
+    spec = _chosen(subject, fixing=fixing)
     settings = Searching(
         fixing=fixing,
         budget=subject.budget,
         method=spec.name,
-        options=options_of(spec, asked, **({} if fixing else {"m": 0})),
+        options=options_of(spec, subject, **({} if fixing else {"m": 0})),
         seed=subject.seed,
-        count=asked.options.get("n") or 3,
+        count=subject.set.get("n") or 3,
         description=read_description(subject.description),
         proposed=proposed,
         end=subject.end,
@@ -191,7 +222,7 @@ def collect(
     counted: Counter[State] = Counter()
     left = Counter(one.kind for one in got.skipped)
     try:
-        for unit, one in _stream(subject, opened, asked, spec, settings, ask):
+        for unit, one in _stream(subject, opened, spec, settings, ask):
             if isinstance(one, Skipped):
                 got.skipped.append(one)
                 left[one.kind] += 1
@@ -243,9 +274,8 @@ def summary(counted: Counter[State], reasons: Counter[str]) -> str:
 
 
 def _stream(
-    subject: FunctionTargets,
+    subject: FunctionOptions,
     opened: Opened,
-    asked: Asked,
     spec: MethodSpec[Any, MethodResult],
     settings: Searching,
     ask: Callable[[str], Ask] | None,
@@ -259,7 +289,7 @@ def _stream(
         settings,
         jobs=subject.jobs,
         opened=warn_of_gaps,
-        solving=None if spec.cpu_bound else partial(_asking, spec, settings, asked),
+        solving=None if spec.cpu_bound else partial(_asking, spec, settings, subject),
         ask=ask,
     )
 
@@ -274,7 +304,7 @@ def _chosen(asked: Asked, *, fixing: bool) -> MethodSpec[Any, MethodResult]:
     preset = preset_of(asked.preset, "function")
     if preset.name and not preset.for_method(spec):
         raise InputError(f"--preset {preset.name} sets nothing of {spec.name}; name a --method")
-    if told := departures(preset, spec, asked.options, {}):
+    if told := departures(preset, spec, asked.set, {}):
         remark([f"preset {preset.name}: {told}"])
     if spec.name == "none":
         raise InputError("--method none is for bench: it grades the code as it is")

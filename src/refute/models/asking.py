@@ -48,7 +48,7 @@ class Asked:
         of_model=True,
         in_files=True,
     )
-    """Sets what is not among `options`: see `refute.presets`."""
+    """Sets what is not in `set`: see `refute.presets`."""
     prompts: Path | None = parameter(
         None,
         "Folder of prompt templates that replace built-in ones of the same name.",
@@ -82,8 +82,8 @@ class Asked:
     budget_tokens: int | None = parameter(
         None, "Stop before it takes more tokens.", at_least=0, of_model=True, in_files=True
     )
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """Of the method, those that were given, by the name of the field."""
+    set: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the method, those that were given, by the name of the field."""
 
 
 @asynccontextmanager

@@ -6,11 +6,22 @@ named relative to the folder that the server was started in.
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import NODEFAULT, Meta, Struct, defstruct
 
-WRITING = frozenset({"write_tests_to", "apply"})
+from refute.errors import InputError
+from refute.models.asking import Asked
+from refute.parameters import Options, Parameter, options_with, parameters_of
+from refute.verbs.debug import DebugOptions
+from refute.verbs.diff import DiffOptions
+from refute.verbs.hunt import HuntOptions
+from refute.verbs.reproduce import ReproduceOptions
+
+_DERIVED: tuple[type[Any], ...] = (HuntOptions, DebugOptions, DiffOptions, ReproduceOptions)
+WRITING = frozenset({one.name for kind in _DERIVED for one in parameters_of(kind) if one.writes})
 """Arguments that write into the checkout: taken only by a server that was told to take them."""
 
 _Seconds = Annotated[float, Meta(gt=0, le=86_400)]
@@ -40,80 +51,84 @@ class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     python: _Python = ""
 
 
-class _OverFunctions(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    targets: Annotated[
-        str | list[str],
-        Meta(
-            description="What to look at: FILE.py::FUNCTION, FILE.py::Class.method, FILE.py, a "
-            "folder, pkg.mod or pkg.mod:FUNCTION; one or several. May be empty where `since` is "
-            "given."
-        ),
-    ] = ""
-    since: Annotated[
-        str,
-        Meta(
-            description="A commit: only public functions that changed since then, in the working "
-            "tree."
-        ),
-    ] = ""
-    tests_file: Annotated[
-        str,
-        Meta(
-            description="Tests to believe, besides doctests and examples in docstrings: a pytest "
-            "or JSONL file."
-        ),
-    ] = ""
-    description: Annotated[
-        str, Meta(description="What the function should do; empty: its docstring says it.")
-    ] = ""
-    seconds_per_function: Annotated[_Seconds, Meta(description="Time for one function.")] = 10.0
+def arguments_of(options: type[Any], name: str, seconds: float = 300.0) -> type[Any]:
+    """The arguments of a verb: the fields of its options that are for agents, and how many seconds
+    it may take."""
+    of_verb = [_argument(one) for one in parameters_of(options) if one.for_agents]
+    how: dict[str, Any] = {
+        "module": __name__,
+        "kw_only": True,
+        "frozen": True,
+        "forbid_unknown_fields": True,
+    }
+    return defstruct(name, [*of_verb, ("time_limit", _Limit, seconds)], **how)
 
 
-class FindFailingInput(_OverFunctions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `find_failing_input`."""
-
-    most: Annotated[
-        int, Meta(ge=1, le=100, description="Failing tests of one function to look for.")
-    ] = 3
-    write_tests_to: Annotated[
-        str,
-        Meta(
-            description="Write the failing tests there, as a new pytest file or into an existing "
-            "folder; empty: nothing is written."
-        ),
-    ] = ""
-
-
-class DebugFunction(_OverFunctions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `debug_function`."""
-
-    proposed: Annotated[
-        bool,
-        Meta(description="Count a fix that is only proposed (not shown to be right) as a fix."),
-    ] = False
-    apply: Annotated[
-        bool,
-        Meta(description="Apply the fixes to the files; what is only proposed with `proposed`."),
-    ] = False
+def _argument(one: Parameter) -> tuple[str, Any, Any]:
+    kind: Any = Literal[one.choices] if one.choices else str if one.kind is Path else one.kind
+    limits = {"ge": one.at_least, "gt": one.above, "le": one.at_most}
+    bounds: Any = {name: limit for name, limit in limits.items() if limit is not None}
+    kind = Annotated[kind, Meta(**bounds)] if bounds else kind
+    kind = kind | list[kind] if one.many else kind | None if one.optional else kind
+    default = (
+        NODEFAULT
+        if one.required
+        else str(one.default)
+        if one.kind is Path and one.default
+        else one.default
+    )
+    return one.name, Annotated[kind, Meta(description=one.help)], default
 
 
-class ReproduceIssue(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `reproduce_issue`."""
+def options_for(
+    kind: type[Options], arguments: Any, asked: Asked, texts: Path, **more: Any
+) -> Options:
+    """A verb's options: what an agent says of them, and the models that its user named.
 
-    issue: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            description="The issue's text: title, a line feed, body. Sessions (>>>), scripts and "
-            "tracebacks in it are what is worked from.",
-        ),
-    ]
-    repo: _Repo = "."
-    apply: Annotated[
-        bool,
-        Meta(description="Add the test to the checkout; only one that was seen to fail."),
-    ] = False
-    time_limit: _Limit = 900.0
+    `texts`: a folder for those that were handed over. Raises `InputError` for a path to write that
+    lies outside of the folder that the server works in.
+    """
+    values = {
+        one.name: _value(one, arguments, texts) for one in parameters_of(kind) if one.for_agents
+    }
+    return options_with(kind, None, {**models_of(asked, **more), **values})
+
+
+def models_of(asked: Asked, **more: Any) -> dict[str, Any]:
+    """The fields of `asked` by name, and `more` in place of theirs."""
+    return {**{one.name: getattr(asked, one.name) for one in fields(asked)}, **more}
+
+
+def _value(one: Parameter, arguments: Any, texts: Path) -> Any:
+    value = getattr(arguments, one.name)
+    if one.many:
+        return tuple(
+            part for part in ([value] if isinstance(value, str) else value) if part.strip()
+        )
+    if one.kind is not Path:
+        return value
+    if not (value or "").strip():
+        if one.required:
+            raise InputError(f"{one.name}: is empty")
+        return None
+    if one.text:
+        return text_file(texts, one.name, value)
+    return inside(value) if one.writes else Path(value)
+
+
+def text_file(folder: Path, name: str, text: str) -> Path:
+    """A text that was handed over, as the file that the API reads."""
+    place = folder / name
+    place.write_bytes(text.encode("utf-8", "surrogateescape"))
+    return place
+
+
+def inside(path: Path | str) -> Path:
+    """A path that may be written to: below the folder that the server works in."""
+    place = Path(path)
+    if not place.resolve().is_relative_to(Path.cwd().resolve()):
+        raise InputError(f"{path}: lies outside of {Path.cwd()}; only what is in it is written")
+    return place
 
 
 class VetPatch(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -154,23 +169,6 @@ class VetPatch(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ] = True
     repo: _Repo = "."
     time_limit: _Limit = 900.0
-
-
-class CompareBehaviour(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `compare_behaviour`."""
-
-    revisions: Annotated[
-        str,
-        Meta(
-            description="BASE (against the working tree), BASE..HEAD, BASE...HEAD (from the merge "
-            "base); empty: HEAD against the working tree."
-        ),
-    ] = ""
-    about: Annotated[
-        str, Meta(description="What the change is for, besides its commit messages.")
-    ] = ""
-    seconds_per_function: Annotated[_Seconds, Meta(description="Time for one function.")] = 5.0
-    repo: _Repo = "."
 
 
 class CheckTestsRedGreen(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):

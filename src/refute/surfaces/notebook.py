@@ -17,7 +17,7 @@ from refute.storage import ScratchFolder
 from refute.syntax import try_parse
 
 if TYPE_CHECKING:
-    from refute.api.functions import DebugResult, HuntResult
+    from refute.api.function_results import DebugResult, HuntResult
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _VERBS = ("debug", "hunt")

@@ -214,16 +214,16 @@ def _started(
 ) -> tuple[Asked, dict[str, Any], Mapping[str, Any], set[str]]:
     """What is asked and set for the run, its header where it is there already, and the names that
     are given anew. Of `settings` those that are not the run's `own` are the method's options."""
-    set_here = {**asked.options, **settings}
+    set_here = {**asked.set, **settings}
     mine = {name: value for name, value in set_here.items() if name in own}
     options = {name: value for name, value in set_here.items() if name not in own}
-    asked = replace(asked, options=options)
+    asked = replace(asked, set=options)
     for name in ("preset", "prompts"):
         asked = replace(asked, **{name: mine.pop(name, getattr(asked, name))})
     asked = replace(asked, prompts=path_of(asked.prompts))
     who = ("method", "model", "tester", "preset", "prompts")
     named = {n for n in who if getattr(asked, n) is not None}
-    given = {*named, *mine, *asked.options, "prompts"}  # a run's templates are not kept with it
+    given = {*named, *mine, *asked.set, "prompts"}  # a run's templates are not kept with it
     header = {} if where.run is None else read_header(where.run) or {}
     if not _same_file(where.dataset, str(header.get("dataset"))):
         given.add("dataset")

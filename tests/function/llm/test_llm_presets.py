@@ -73,7 +73,7 @@ def test_by_the_papers_rules_an_edit_replaces_the_code(name: str) -> None:
 
 def test_a_preset_gives_way_to_what_is_given() -> None:
     for name in presets_of("function"):
-        options = options_of(UTGEN, Asked(preset=name, options={"guard": True, "k": 5}))
+        options = options_of(UTGEN, Asked(preset=name, set={"guard": True, "k": 5}))
         assert (options.guard, options.k, options.raises) == (True, 5, False)
     paper = options_of(UTGEN, Asked(preset="paper"))
     assert (paper.shown, paper.ties, paper.tries) == ("last", False, 9)

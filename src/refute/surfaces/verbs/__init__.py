@@ -12,18 +12,34 @@ from refute.surfaces.verbs.changes import (
 )
 from refute.surfaces.verbs.contract import Verb
 from refute.surfaces.verbs.functions import check_file, debug_function, find_failing_input
+from refute.verbs.debug import DebugOptions
+from refute.verbs.diff import DiffOptions
+from refute.verbs.hunt import HuntOptions
+from refute.verbs.reproduce import ReproduceOptions
 
 __all__ = ["VERBS"]
 
 VERBS = {
     "find_failing_input": Verb(
-        given.FindFailingInput, answers.FindFailingInputResult, find_failing_input
+        given.arguments_of(HuntOptions, "FindFailingInput"),
+        answers.FindFailingInputResult,
+        find_failing_input,
     ),
-    "debug_function": Verb(given.DebugFunction, answers.DebugFunctionResult, debug_function),
-    "reproduce_issue": Verb(given.ReproduceIssue, answers.ReproduceIssueResult, reproduce_issue),
+    "debug_function": Verb(
+        given.arguments_of(DebugOptions, "DebugFunction"),
+        answers.DebugFunctionResult,
+        debug_function,
+    ),
+    "reproduce_issue": Verb(
+        given.arguments_of(ReproduceOptions, "ReproduceIssue", 900.0),
+        answers.ReproduceIssueResult,
+        reproduce_issue,
+    ),
     "vet_patch": Verb(given.VetPatch, answers.VetPatchResult, vet_patch),
     "compare_behaviour": Verb(
-        given.CompareBehaviour, answers.CompareBehaviourResult, compare_behaviour
+        given.arguments_of(DiffOptions, "CompareBehaviour"),
+        answers.CompareBehaviourResult,
+        compare_behaviour,
     ),
     "check_tests_red_green": Verb(
         given.CheckTestsRedGreen, answers.CheckTestsRedGreenResult, check_tests_red_green

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,10 @@ from refute.surfaces.verbs.contract import (
     Tell,
     clipped,
     first,
-    inside,
-    text_file,
 )
+from refute.verbs.diff import DiffOptions, diff
+from refute.verbs.reproduce import ReproduceOptions, reproduce
+from refute.verbs.vet import vet
 
 if TYPE_CHECKING:
     from refute.diffing.service import Compared
@@ -32,17 +34,16 @@ _LARGEST = 1 << 20
 """Bytes of a test file."""
 
 
-def reproduce_issue(asked_for: given.ReproduceIssue, asked: Asked, tell: Tell) -> Answer:
+def reproduce_issue(asked_for: Any, asked: Asked, tell: Tell) -> Answer:
     """`refute reproduce`."""
-    from refute.api.issues import reproduce
     from refute.report.issues import confidence_text
 
-    if asked_for.apply:
-        inside(asked_for.repo)
     with ScratchFolder() as scratch:
-        issue = text_file(Path(scratch), "issue", asked_for.issue)
-        chosen = _reproducing(tell)
-        found = reproduce(issue, asked=asked, chosen=chosen, **_in_checkout(asked_for))
+        limit = {"seconds": WITHIN * asked_for.time_limit}
+        options = given.options_for(ReproduceOptions, asked_for, asked, Path(scratch), set=limit)
+        if options.write:
+            given.inside(options.repo)
+        found = reproduce(options=replace(options, write=False), chosen=_reproducing(tell))
     one = found.found.prediction
     many = len(found.failing)
     summary = f"no test that fails for the issue's reason ({found.method})"
@@ -57,14 +58,13 @@ def reproduce_issue(asked_for: given.ReproduceIssue, asked: Asked, tell: Tell) -
         confidence=one.confidence if one.patch else 0.0,
         method=found.method,
         notes=list(one.notes),
-        written=list(found.write(asked_for.repo)) if asked_for.apply else [],
+        written=list(found.write(options.repo)) if options.write else [],
     )
     return Answer(result, found)
 
 
 def vet_patch(asked_for: given.VetPatch, asked: Asked, tell: Tell) -> Answer:
     """`refute vet`."""
-    from refute.api.issues import vet
     from refute.report.diffs import summary_line
 
     tests = _test_patch(asked_for.tests, asked_for.repo)
@@ -72,14 +72,15 @@ def vet_patch(asked_for: given.VetPatch, asked: Asked, tell: Tell) -> Answer:
         folder = Path(scratch)
         tell("judging the patch by tests, without it and with it")
         found = vet(
-            text_file(folder, "patch", asked_for.patch),
-            issue=text_file(folder, "issue", asked_for.issue),
-            tests=text_file(folder, "tests", tests) if tests.strip() else None,
+            given.text_file(folder, "patch", asked_for.patch),
+            issue=given.text_file(folder, "issue", asked_for.issue),
+            tests=given.text_file(folder, "tests", tests) if tests.strip() else None,
             neighbours=asked_for.neighbours,
             behaviour=asked_for.behaviour,
             against=asked_for.against or None,
-            asked=asked,
-            **_in_checkout(asked_for),
+            repo=asked_for.repo,
+            python=asked_for.python or None,
+            **given.models_of(asked, set={"seconds": WITHIN * asked_for.time_limit}),
         )
     changes, one = found.changes, found.vetted
     functions, behaviour = [], changes or ""
@@ -103,22 +104,18 @@ def vet_patch(asked_for: given.VetPatch, asked: Asked, tell: Tell) -> Answer:
     return Answer(result, found)
 
 
-def compare_behaviour(asked_for: given.CompareBehaviour, asked: Asked, tell: Tell) -> Answer:
+def compare_behaviour(asked_for: Any, asked: Asked, tell: Tell) -> Answer:
     """`refute diff`."""
-    from refute.api.diffing import diff
     from refute.report.diffs import summary_line
 
-    found = diff(
-        asked_for.revisions or None,
-        repo=asked_for.repo,
-        python=asked_for.python or None,
-        budget=asked_for.seconds_per_function,
-        about=asked_for.about,
-        asked=asked,
-        show=lambda one, done, total: tell(
-            f"{done} of {total} functions, last {one.function.qualname}"
-        ),
-    )
+    with ScratchFolder() as scratch:
+        options = given.options_for(DiffOptions, asked_for, asked, Path(scratch))
+        found = diff(
+            options=options,
+            show=lambda one, done, total: tell(
+                f"{done} of {total} functions, last {one.function.qualname}"
+            ),
+        )
     changes, functions = found.diffed.changes, [_change(one) for one in found.functions]
     result = answers.CompareBehaviourResult(
         summary=summary_line(found.diffed),
@@ -165,16 +162,6 @@ def check_tests_red_green(asked_for: given.CheckTestsRedGreen, asked: Asked, tel
         notes=[one.remark for one in (found.before, found.after) if one.remark],
     )
     return Answer(result, found)
-
-
-def _in_checkout(asked_for: given.ReproduceIssue | given.VetPatch) -> dict[str, Any]:
-    from refute.methods import Bounds
-
-    return {
-        "repo": asked_for.repo,
-        "python": asked_for.python or None,
-        "bounds": Bounds(seconds=WITHIN * asked_for.time_limit),
-    }
 
 
 def _reproducing(tell: Tell) -> Tell:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-
-from refute.errors import InputError
 
 if TYPE_CHECKING:
     from refute.api.calling import Shown
@@ -40,21 +37,6 @@ class Verb:
     arguments: type[Any]
     result: type[Any]
     run: Callable[[Any, Asked, Tell], Answer]
-
-
-def text_file(folder: Path, name: str, text: str) -> Path:
-    """A text that was handed over, as the file that the API reads."""
-    place = folder / name
-    place.write_bytes(text.encode("utf-8", "surrogateescape"))
-    return place
-
-
-def inside(path: Path | str) -> Path:
-    """A path that may be written to: below the folder that the server works in."""
-    place = Path(path)
-    if not place.resolve().is_relative_to(Path.cwd().resolve()):
-        raise InputError(f"{path}: lies outside of {Path.cwd()}; only what is in it is written")
-    return place
 
 
 def first(rows: Iterable[Row], matters: Callable[[Row], bool]) -> list[Row]:

@@ -20,30 +20,27 @@ from refute.surfaces.verbs.contract import (
     Tell,
     clipped,
     first,
-    inside,
-    text_file,
 )
+from refute.verbs.debug import DebugOptions, debug
+from refute.verbs.hunt import HuntOptions, hunt
 
 if TYPE_CHECKING:
-    from refute.api.functions import DebugResult, HuntResult
+    from refute.api.function_results import DebugResult, HuntResult
     from refute.function.service import Opened
     from refute.models.asking import Asked
     from refute.results.functions import FailingCall, FunctionFix, FunctionTests
 
 
-def find_failing_input(asked_for: given.FindFailingInput, asked: Asked, tell: Tell) -> Answer:
+def find_failing_input(asked_for: Any, asked: Asked, tell: Tell) -> Answer:
     """`refute hunt`."""
-    from refute.api.functions import hunt
     from refute.results.functions import function_tests
 
-    place = asked_for.write_tests_to
-    asked = replace(asked, options={**asked.options, "n": asked_for.most})
     with ScratchFolder() as scratch:
-        how = _over_functions(asked_for, Path(scratch), tell)
-        output = inside(place) if place else None
-        if output is not None and output.is_file():
+        options = given.options_for(HuntOptions, asked_for, asked, Path(scratch))
+        place = options.output
+        if place is not None and place.is_file():
             raise InputError(f"{place}: exists; name a new file, or a folder")
-        found = hunt(*_targets(asked_for), asked=asked, output=output, **how)
+        found = hunt(options=options, **_telling(tell))
     modules, files = found.opened.targets.modules, dict[Path, str]()
     if len(modules) == 1:
         files = found.pytest_files(modules[0].source.path.parent)
@@ -67,22 +64,21 @@ def find_failing_input(asked_for: given.FindFailingInput, asked: Asked, tell: Te
     return Answer(result, found)
 
 
-def debug_function(asked_for: given.DebugFunction, asked: Asked, tell: Tell) -> Answer:
+def debug_function(asked_for: Any, asked: Asked, tell: Tell) -> Answer:
     """`refute debug`."""
-    from refute.api.functions import debug
     from refute.function.source import diff_name
     from refute.results.functions import function_fix
 
     with ScratchFolder() as scratch:
-        how = _over_functions(asked_for, Path(scratch), tell)
+        options = given.options_for(DebugOptions, asked_for, asked, Path(scratch))
+        how = _telling(tell)
 
         def opened(one: Opened) -> None:
-            for module in one.targets.modules if asked_for.apply else ():
-                inside(module.source.path)
+            for module in one.targets.modules if options.write else ():
+                given.inside(module.source.path)
             how["opened"](one)
 
-        known = {**how, "opened": opened}
-        found = debug(*_targets(asked_for), asked=asked, proposed=asked_for.proposed, **known)
+        found = debug(options=replace(options, write=False), **{**how, "opened": opened})
     functions = [
         answers.FunctionFix(
             file=str(module.source.path),
@@ -97,7 +93,7 @@ def debug_function(asked_for: given.DebugFunction, asked: Asked, tell: Tell) -> 
         diff=found.diff,
         functions=first(functions, lambda one: one.state in ("wrong", "proposed", "fixed")),
         unlisted=max(0, len(functions) - MOST),
-        written=[str(path) for path in found.write()] if asked_for.apply else [],
+        written=[str(path) for path in found.write()] if options.write else [],
         not_looked_at=_left(found),
         complete=not found.interrupted,
     )
@@ -106,14 +102,13 @@ def debug_function(asked_for: given.DebugFunction, asked: Asked, tell: Tell) -> 
 
 def check_file(asked_for: given.CheckFile, asked: Asked, tell: Tell) -> Answer:
     """What is wrong in a file, with a fix for each function by itself: `hunt`, then `debug`."""
-    from refute.api.functions import debug, hunt
     from refute.results.functions import function_tests
     from refute.syntax import find_function, parse_module
 
     how: dict[str, Any] = {
         "budget": asked_for.seconds_per_function,
         "python": asked_for.python or None,
-        "asked": asked,
+        **given.models_of(asked),
     }
     found = hunt(asked_for.file, show=lambda module, one, how_far: tell(how_far), **how)
     file, wrong = Path(asked_for.file), [one for one in found.hunts if one.found]
@@ -152,24 +147,11 @@ def check_file(asked_for: given.CheckFile, asked: Asked, tell: Tell) -> Answer:
     return Answer(result)
 
 
-def _over_functions(
-    asked_for: given.FindFailingInput | given.DebugFunction, scratch: Path, tell: Tell
-) -> dict[str, Any]:
-    text = asked_for.description
+def _telling(tell: Tell) -> dict[str, Any]:
     return {
-        "since": asked_for.since or None,
-        "tests": asked_for.tests_file or None,
-        "description": text_file(scratch, "description", text) if text.strip() else None,
-        "python": asked_for.python or None,
-        "budget": asked_for.seconds_per_function,
         "opened": lambda opened: tell(f"functions to look at: {opened.functions}"),
         "show": lambda module, one, how_far: tell(how_far),
     }
-
-
-def _targets(asked_for: given.FindFailingInput | given.DebugFunction) -> tuple[str, ...]:
-    targets = asked_for.targets
-    return tuple(t for t in ([targets] if isinstance(targets, str) else targets) if t.strip())
 
 
 def _summary(found: HuntResult | DebugResult) -> str:

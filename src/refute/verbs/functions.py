@@ -1,82 +1,53 @@
-"""What `hunt` and `debug` share: their options, progress, and how they end."""
+"""What `hunt` and `debug` share: their subject, progress, and how they end."""
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-
-import click
-from click.shell_completion import CompletionItem
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
 
 from refute.cli.exit_statuses import status_of_states
-from refute.cli.options import (
-    budget_option,
-    description_option,
-    python_option,
-    seed_option,
-    tests_option,
-    total_option,
-    with_options,
-)
 from refute.cli.output import consoles
 from refute.errors import InputError
+from refute.function.service import Collected, FunctionOptions, Opened, open_subject, summary
+from refute.function.target import Module, Targets
 from refute.remarks import remark
+from refute.sandbox.deadline import end_after
 
 if TYPE_CHECKING:
-    from refute.api.functions import Show
     from refute.function.parallel import Found
-    from refute.function.service import Collected, Opened
-    from refute.function.target import Module
     from refute.report.terminal import Working
 
-_MOST_LISTED = 4 << 20
-"""Characters of a list of targets."""
 MOST_NAMED = 10
 FEW = 20
 """For so many functions no lines of progress are written."""
 
 
-def _files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """A shell completes targets as files and folders."""
-    return [CompletionItem(incomplete, type="file")]
+Show = Callable[["Module", "Found", str], None]
+"""Is told of each function's result, of its module, and how far the work is, in a line."""
+Chosen = TypeVar("Chosen", bound=FunctionOptions)
 
 
-_OPTIONS = (
-    click.argument("targets", metavar="TARGET...", nargs=-1, shell_complete=_files),
-    click.option("--since", metavar="REF", help="Only what changed since this commit."),
-    tests_option,
-    description_option,
-    budget_option,
-    total_option,
-    seed_option,
-    python_option,
-    click.option(
-        "--jobs", type=click.IntRange(1), metavar="N", help="Worker processes (all cores)."
-    ),
-)
-"""Each is a parameter of `refute.api.hunt` and `refute.api.debug`."""
+def subject_of(options: Chosen, *, listed: bool) -> Chosen:
+    """The options with the targets that changed since the commit that they name, if any, and with
+    when the time is up. `listed`: see `hunt`. Raises `InputError`."""
+    end, targets = end_after(options.total_budget), options.targets
+    if options.since is not None and (targets or not listed):
+        from refute.api.since import changed_since
+
+        targets = changed_since(targets, options.since)
+    elif not targets and not listed:
+        raise InputError("name a target: FILE.py::FUNCTION, FILE.py, a folder or a module")
+    return replace(options, targets=tuple(targets), end=end)
 
 
-def subject_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the targets and the options about them."""
-    return with_options(_OPTIONS)(command)
-
-
-def read_targets(targets: Sequence[str]) -> tuple[str, ...]:
-    """The targets; in place of `-` those on stdin, one a line."""
-    found: list[str] = []
-    for target in targets:
-        if target != "-":
-            found.append(target)
-            continue
-        text = sys.stdin.read(_MOST_LISTED + 1)
-        if len(text) > _MOST_LISTED:
-            raise InputError("-: the list of targets is longer than 4 MiB")
-        found += [line.strip() for line in text.splitlines() if line.strip()]
-    return tuple(found)
+def opened_subject(subject: FunctionOptions) -> Opened:
+    """The targets; none where nothing changed since the commit that was named."""
+    if not subject.targets:
+        return Opened(Targets(()), (), None)
+    return open_subject(subject)
 
 
 @contextmanager
@@ -110,8 +81,6 @@ def watching(
 
 def conclude(got: Collected, *, fixing: bool = False, fail_on: str | None = None) -> int:
     """Say how it all came out, and return the exit status."""
-    from refute.function.service import summary
-
     if len(got.results) + len(got.skipped) > 1 or (got.interrupted and got.results):
         remark([summary(Counter(got.states), Counter(one.kind for one in got.skipped))])
         if got.troubles:

@@ -1,0 +1,155 @@
+"""`debug`: functions fixed with generated tests.
+
+>>> import refute
+>>> result = refute.debug("examples/shipping.py::shipping_cost")
+>>> result.state, result.diff, result.tests
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from refute.cli.declared import FILE, MethodCommand, offered
+from refute.cli.exit_statuses import status_of_states
+from refute.cli.options import fail_on_option, form_options
+from refute.cli.output import Form, consoles
+from refute.cli.output import show as show_result
+from refute.cli.streams import read_targets
+from refute.errors import InputError
+from refute.function.contract import Ask
+from refute.function.service import Collected, FunctionOptions, Opened, collect
+from refute.parameters import options_with, parameter
+from refute.remarks import remark
+from refute.verbs.functions import (
+    Show,
+    conclude,
+    opened_subject,
+    subject_of,
+    watching,
+)
+
+if TYPE_CHECKING:
+    from refute.api.function_results import DebugResult
+    from refute.function.parallel import Found
+    from refute.function.target import Module
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DebugOptions(FunctionOptions):
+    """What `debug` can be told."""
+
+    proposed: bool = parameter(
+        False,
+        "Count and --write a fix that is only proposed, too.",
+        flag="--proposed",
+        for_agents=True,
+    )
+    write: bool = parameter(
+        False, "Apply the fix to the file.", flag="--write", writes=True, for_agents=True
+    )
+
+
+def debug(
+    *targets: str,
+    options: DebugOptions | None = None,
+    listed: bool = False,
+    ask: Callable[[str], Ask] | None = None,
+    opened: Callable[[Opened], None] = lambda opened: None,
+    show: Show = lambda module, one, how_far: None,
+    **given: Any,
+) -> DebugResult:
+    """Fix functions with generated tests; written with `write`, or by `DebugResult.write`.
+
+    `options`: a `DebugOptions`, or its fields by name. `ask` gives, for a function's name, who
+    answers which of two outputs is right. The others as in `hunt`.
+    """
+    from refute.api.calling import apart
+    from refute.api.function_results import DebugResult
+
+    chosen = options_with(DebugOptions, options, given, targets)
+    subject, proposed = subject_of(chosen, listed=listed), chosen.proposed
+
+    def work() -> DebugResult:
+        found = opened_subject(subject)
+        if not found.functions:
+            return DebugResult(found, Collected(), proposed)
+        opened(found)
+        got = collect(subject, found, fixing=True, ask=ask, proposed=proposed, show=show)
+        return DebugResult(found, got, proposed)
+
+    result = apart(work)
+    if chosen.write:
+        result.write()
+    return result
+
+
+@click.command("debug", cls=MethodCommand, levels=("function",))
+@offered(DebugOptions)
+@click.option(
+    "--failing",
+    type=FILE,
+    metavar="FILE",
+    help="Of pytest --refute-debug: what failing tests suspect.",
+)
+@click.option("--ask", is_flag=True, help="Ask which output is right where fixes differ.")
+@fail_on_option
+@form_options
+def command(
+    options: DebugOptions, failing: Path | None, ask: bool, form: Form, fail_on: str | None
+) -> int:
+    """Fix the function with generated tests; print the fix as a diff.
+
+    A TARGET is FILE.py::FUNCTION, FILE.py, a folder, or a module as in `import`: pkg.mod or
+    pkg.mod:FUNCTION; `-` reads a list of them from stdin. Without --model by search, with it by
+    the method `hybrid`.
+
+    Exit status 0: fixed; 1: wrong, and no fix was found; 4: a fix is proposed, not more;
+    5: cannot tell, nothing is known; 6: passes what is known, nothing to change.
+    """
+    from refute.function.source import diff_name
+    from refute.function.verbs import Fix
+    from refute.report import terminal
+    from refute.report.formats.functions import case_of
+    from refute.report.tables import print_fix
+
+    if failing is not None:
+        return _of_failing(failing, options, form)
+    out, err = consoles()
+
+    def print_one(module: Module, one: Found, broad: bool) -> None:
+        assert isinstance(one, Fix)
+        if not form.is_text:
+            remark(f"{one.hunt.function}: {note}" for note in one.hunt.notes)
+            form.show_case("debug", lambda: case_of(module, one))
+            return
+        name = diff_name(module.source.path)
+        print_fix(one, name, out, asked=ask, file=name if broad else "")
+
+    with watching(print_one) as (opened, show, spinner):
+        who: dict[str, Any] = {"ask": terminal.asking(err, spinner) if ask else None}
+        told: dict[str, Any] = {"opened": opened, "show": show, "listed": "-" in options.targets}
+        shown_first = replace(options, targets=read_targets(options.targets), write=False)
+        result = debug(options=shown_first, **who, **told)
+    form.show_end(result)
+    if options.write:
+        result.write()
+    return conclude(result.collected, fixing=True, fail_on=fail_on)
+
+
+def _of_failing(path: Path, options: DebugOptions, form: Form) -> int:
+    from refute.api.failing import debug_failing
+
+    if options.targets:
+        target = options.targets[0]
+        raise InputError(f"{target}: with --failing, the failing tests say what is searched")
+    if form.name not in ("text", "json") or form.saved:
+        raise InputError("--failing: its result is shown as text or as json")
+    how = {name: getattr(options, name) for name in ("python", "budget", "seed")}
+    result = debug_failing(path, **how)
+    show_result(result, as_json=form.name == "json")
+    return status_of_states([result.state], fixing=True)

@@ -1,0 +1,198 @@
+"""`gate`: is a change that claims to be done shown to be?
+
+>>> result = refute.gate(repo=".", base="main")
+>>> result.verdict, [finding.what for finding in result.judged.findings]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import click
+
+from refute.api.calling import apart
+from refute.api.gating import GateResult, HookAnswer
+from refute.cli.declared import MethodCommand, offered
+from refute.cli.exit_statuses import FOUND
+from refute.cli.options import json_option
+from refute.cli.output import consoles, show
+from refute.errors import InputError, RefuteError
+from refute.gating.change import Change, Place, open_change
+from refute.gating.findings import chosen_rules
+from refute.gating.hook import BLOCK, Memory, read_message, reason_of
+from refute.gating.judging import Judged, Settings, judge
+from refute.methods import Bounds
+from refute.models.asking import Asked
+from refute.parameters import options_with, parameter
+from refute.verbs.issues import IssueOptions, with_bounds
+from refute.workspace.snapshot import checkout_root
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateOptions(IssueOptions):
+    """What `gate` can be told."""
+
+    base: str | None = parameter(None, "What the change is compared with.", metavar="REF")
+    head: str | None = None
+    issue: Path | None = parameter(None, "The issue that the change is for.", metavar="ISSUE.md")
+    about: str = parameter("", "What it is for, in a few words.", metavar="TEXT")
+    tests: tuple[str, ...] = parameter(
+        (), "Test files or ids to run besides.", metavar="TEST", in_files=True
+    )
+    rules: tuple[str, ...] = parameter((), "Only these rules.", metavar="A,B")
+    without: tuple[str, ...] = parameter((), "Not these rules.", metavar="A,B")
+    neighbours: int = parameter(
+        5, "Existing test files near the change to run.", at_least=0, in_files=True
+    )
+    behaviour: bool = parameter(True, "Look for what else the change does.", in_files=True)
+    behaviour_seconds: float = parameter(30.0, "For that, in all.", metavar="SECONDS", above=0)
+
+
+def gate(*, options: GateOptions | None = None, **given: Any) -> GateResult:
+    """Judge what a checkout has beside a base: was something red that is green now, does what is
+    near still pass, do the tests demand what they did, and what else is different?
+
+    `options`: a `GateOptions`, or its fields by name. `base`, `head`, `python`, `runner` as in
+    `refute.red_green`. `issue`: a test of its own is made of it as `refute.reproduce` does, and
+    must go from red to green. `rules`, `without`: names of `refute.gating.findings.RULES`.
+
+    Everything runs in a workspace; nothing in the checkout is changed. Raises `InputError`,
+    `Unavailable`.
+    """
+    chosen, bounds = with_bounds(options_with(GateOptions, options, given))
+    settings = Settings(
+        rules=chosen_rules(_names(chosen.without), _names(chosen.rules)),
+        tests=chosen.tests,
+        neighbours=chosen.neighbours,
+        timeout=bounds.test_seconds,
+        behaviour=chosen.behaviour,
+        behaviour_seconds=chosen.behaviour_seconds,
+    )
+
+    def work() -> GateResult:
+        change = open_change(_place_of(chosen), chosen.base, chosen.head)
+        return GateResult(_judged(change, settings, chosen, bounds))
+
+    return apart(work)
+
+
+def _names(given: Sequence[str]) -> tuple[str, ...]:
+    """`a,b` as well as one at a time."""
+    return tuple(name.strip() for one in given for name in one.split(",") if name.strip())
+
+
+def _place_of(options: GateOptions) -> Place:
+    return Place(options.repo, options.python, options.runner)
+
+
+def gate_hook(message: str, *, options: GateOptions | None = None, **given: Any) -> HookAnswer:
+    """Answer the hook that a coding agent runs when it stops.
+
+    `message`: what the hook was given on stdin. `repo`: by default where the agent works. The
+    others as in `gate`. The agent may stop where it is kept at work already, where it works in no
+    repository, and where this state of the checkout was judged in its session before. Raises as
+    `gate`.
+    """
+    chosen, told = options_with(GateOptions, options, given), read_message(message)
+    if told.active:
+        return HookAnswer(0)
+    if chosen.repo == Path():
+        chosen = replace(chosen, repo=told.cwd or Path())
+    try:
+        checkout_root(chosen.repo)
+    except InputError:
+        return HookAnswer(0)
+    change = open_change(_place_of(chosen), chosen.base, chosen.head)
+    asks = (str(chosen.rules), str(chosen.without), str(chosen.issue))
+    memory = Memory(told.session, change.base, change.head, *asks)
+    if memory.knows():
+        return HookAnswer(0)
+    result = gate(options=chosen)
+    memory.keep(result.judged)
+    if result.passed:
+        return HookAnswer(0, result=result)
+    return HookAnswer(BLOCK, reason_of(result.judged), result)
+
+
+def _judged(change: Change, settings: Settings, options: GateOptions, bounds: Bounds) -> Judged:
+    if options.issue is None:
+        return judge(change, settings, about=options.about)
+    from refute.issue.issue_text import read_issue
+
+    text = read_issue(str(options.issue))
+    written, about = _issue_tests(change, text, options, bounds), f"{text}\n\n{options.about}"
+    return judge(change, settings, about=about.strip(), issue_tests=written)
+
+
+def _issue_tests(change: Change, text: str, asked: Asked, bounds: Bounds) -> str:
+    """A test patch that reproduces the issue on the base; "" where none was found."""
+    from refute.api.issues import reproduced
+    from refute.issue.choosing import chosen_reproducer
+    from refute.problems import IssueProblem
+    from refute.workspace.factory import open_local, prepare
+
+    _, spec, options = chosen_reproducer(asked)
+    base = prepare(str(change.store), change.base, change.recipe, checkout=change.root)
+    problem = IssueProblem(change.root.name, str(change.store), change.base, text, change.recipe)
+    found = asyncio.run(reproduced(spec, options, problem, lambda: open_local(base), asked, bounds))
+    return found.prediction.patch
+
+
+class _HookFailed(RefuteError):
+    """Trouble of the hook's: said to the user, and the agent may stop (status 2 would keep it)."""
+
+    exit_status: ClassVar[int] = 1
+
+
+class _Gate(MethodCommand):
+    """With --hook, a wrong option does not keep the agent either."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:  # fmt: skip
+        hooked = "--hook" in args
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.ClickException as error:
+            if not hooked:
+                raise
+            raise _HookFailed(error.format_message()) from None
+
+
+@click.command("gate", cls=_Gate, levels=("issue",), more=(Bounds,))
+@offered(GateOptions)
+@click.option("--hook", is_flag=True, help="Answer an agent's Stop hook, whose JSON is on stdin.")
+@json_option
+def command(options: GateOptions, hook: bool, as_json: bool) -> int:
+    """Show that a change is done: a test that was red before and is green now, nothing near broken,
+    no test weakened, and what else is different.
+
+    The checkout as it is (changes that are not committed, and new files, included) is compared with
+    --base: by default HEAD where Python files have changes that are not committed, else where the
+    branch left the main one. The change's tests run on the old code and on the new; tests near it,
+    and those that it changes as they were, on both. docs/gate.md has the rules. The checkout is
+    never changed.
+
+    Exit status 0: proven, or nothing to prove; 1: not proven; 2: usage; 3: unavailable. With
+    --hook: 2 keeps the agent at work, with the reason on stderr; 0 and 1 let it stop.
+    """
+    from refute.report.terminal import working
+
+    if hook:
+        try:
+            answer = gate_hook(sys.stdin.read(), options=options)
+        except RefuteError as error:
+            raise _HookFailed(f"gate: {' '.join(str(error).split())}") from None
+        if answer.reason:
+            click.echo(answer.reason, err=True)
+        return answer.status
+    with working("judging the change", consoles()[1]):
+        result = gate(options=options)
+    show(result, as_json=as_json)
+    return 0 if result.passed else FOUND

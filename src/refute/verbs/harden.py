@@ -1,0 +1,120 @@
+"""`harden`: the tests that a change lacks.
+
+>>> result = refute.harden(since="main")
+>>> result.score, [one.test.text for one in result.offers]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from refute.cli.declared import MethodCommand, offered
+from refute.cli.exit_statuses import FOUND
+from refute.cli.options import json_option
+from refute.cli.output import consoles, show
+from refute.parameters import options_with, parameter
+
+if TYPE_CHECKING:
+    from refute.api.hardening import HardenResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HardenOptions:
+    """What `harden` can be told."""
+
+    targets: tuple[str, ...] = parameter(
+        (), "As of `refute hunt`.", metavar="[TARGET...]", positional=True, in_files=True
+    )
+    since: str | None = parameter(None, "What changed since this commit.", metavar="REF")
+    repo: Path | None = parameter(
+        None, "The checkout (that of the first target).", flag="-C", metavar="REPO"
+    )
+    budget: float = parameter(
+        60.0, "For all but the last runs.", metavar="SECONDS", above=0, in_files=True
+    )
+    most: int = parameter(5, "Tests that are offered.", at_least=1)
+    recorded: Path | None = parameter(
+        None, "Calls that `pytest --refute-record` wrote.", in_files=True
+    )
+    seed: int = parameter(0, "Same seed, same work.", in_files=True)
+    python: Path | None = parameter(None, "Interpreter to run on (active, or .venv's).")
+    jobs: int | None = parameter(
+        None, "Mutants run at once (half the cores).", at_least=1, in_files=True
+    )
+    write: bool = parameter(
+        False, "Put the tests among the project's own.", flag="--write", writes=True
+    )
+
+
+def harden(
+    *targets: str,
+    options: HardenOptions | None = None,
+    say: Callable[[str], None] = lambda text: None,
+    **given: Any,
+) -> HardenResult:
+    """Find mutants that the project's tests do not kill, and a test that kills each.
+
+    `options`: a `HardenOptions`, or its fields by name. Of `since` what changed, in `targets`, if
+    any are named (files and folders). Without it the functions of `targets`; without either, what
+    differs from HEAD. `python` runs the tests, with pytest. `say` is told what is being done. The
+    tests run in a workspace, and nothing in the checkout is written but with `write`. Raises
+    `InputError`, `Unavailable`.
+    """
+    from refute.api.calling import apart
+    from refute.api.diffing import recorded_calls
+    from refute.api.hardening import HardenResult
+    from refute.hardening import service
+    from refute.runs.pool import cores
+    from refute.workspace.snapshot import checkout_root
+
+    chosen = options_with(HardenOptions, options, given, targets)
+    workers = chosen.jobs or max(1, cores() // 2)
+    settings = service.Settings(
+        budget=chosen.budget, most=chosen.most, seed=chosen.seed, jobs=workers
+    )
+    place = chosen.repo or _place_of(chosen.targets)
+
+    def work() -> HardenResult:
+        calls = chosen.recorded or recorded_calls(checkout_root(place))
+        how: dict[str, Any] = {"since": chosen.since, "repo": place, "settings": settings}
+        how |= {"python": chosen.python, "recorded": calls, "say": say}
+        return HardenResult(service.harden(chosen.targets, **how))
+
+    result = apart(work)
+    if chosen.write:
+        result.write()
+    return result
+
+
+def _place_of(targets: tuple[str, ...]) -> Path:
+    """Where the first target lies; the working directory where it is none by its path."""
+    file = Path(targets[0].partition("::")[0]) if targets else Path()
+    return file if file.exists() else Path()
+
+
+@click.command("harden", cls=MethodCommand)
+@offered(HardenOptions)
+@json_option
+def command(options: HardenOptions, as_json: bool) -> int:
+    """Find mutants of what changed that the project's tests do not kill, and a test for each.
+
+    A TARGET is as in `refute hunt`; without one, and without --since: what differs from HEAD. The
+    tests pin what the code does today: that it is right, nobody has said.
+
+    Exit status 0: no test is offered, 1: some are.
+    """
+    from refute.report import terminal
+
+    with terminal.working("opening", consoles()[1]) as spinner:
+        result = harden(options=replace(options, write=False), say=spinner.say)
+    show(result, as_json=as_json)
+    if options.write:
+        result.write()
+    if result.interrupted:
+        raise KeyboardInterrupt
+    return FOUND if result.offers else 0

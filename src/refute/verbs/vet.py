@@ -1,0 +1,180 @@
+"""`vet`: does a fix resolve an issue, and which of several is to be trusted?
+
+>>> refute.vet("FIX.diff", issue="ISSUE.md").verdict
+>>> refute.rank_fixes(["a.diff", "b.diff"], issue="ISSUE.md").results[0].verdict
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import MISSING, dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import click
+
+from refute.api.calling import apart
+from refute.api.diffing import recorded_calls
+from refute.api.fixes import RankedFixes, changes_of, pair_of
+from refute.api.issues import VetResult, read_fix, reproduced
+from refute.cli.declared import MethodCommand, offered
+from refute.cli.exit_statuses import FOUND
+from refute.cli.options import form_options
+from refute.cli.output import Form, consoles
+from refute.diffing.service import Diffed
+from refute.errors import InputError
+from refute.issue.choosing import chosen_reproducer
+from refute.issue.issue_text import read_issue
+from refute.issue.observed_calls import observed_differences
+from refute.issue.recorded_calls import record_calls
+from refute.issue.vet import vet_fix
+from refute.methods import Bounds
+from refute.parameters import options_with, parameter
+from refute.storage import ScratchFolder
+from refute.verbs.issues import IssueOptions, with_bounds
+from refute.workspace.checkout import Checkout, in_checkout
+
+MOST_FIXES = 8
+_ORDER = ("fixed", "cannot tell", "not fixed", "breaks tests", "does not apply")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VetOptions(IssueOptions):
+    """What `vet` can be told."""
+
+    fixes: tuple[Path, ...] = parameter(
+        MISSING, "Unified diffs against the checkout.", metavar="FIX.diff...", positional=True
+    )
+    issue: Path = parameter(MISSING, "The issue (`-`: stdin).", metavar="ISSUE.md")
+    tests: Path | None = parameter(
+        None, "Tests that reproduce it.", metavar="TEST.patch", in_files=True
+    )
+    neighbours: int = parameter(5, "Existing test files to run.", at_least=0, in_files=True)
+    behaviour: bool = parameter(True, "Look for what else the fix changes.", in_files=True)
+    against: str | None = None
+    """The commit that the fixes are diffs of, where the checkout has them already ("HEAD")."""
+
+
+def vet(
+    fix: Path | str | None = None,
+    *,
+    options: VetOptions | None = None,
+    earlier: VetResult | None = None,
+    **given: Any,
+) -> VetResult:
+    """Judge a fix by tests: does it resolve the issue, and does it break anything near?
+
+    `fix`: a file with a unified diff against the checkout. `options`: a `VetOptions`, or its fields
+    by name. `tests`: a test patch that reproduces the issue; None: it is written as `reproduce`
+    does. `earlier`: a result for the issue, whose tests are used again. Raises as `reproduce`.
+    """
+    named = given if fix is None else {**given, "fixes": (fix,)}
+    asked, bounds = with_bounds(options_with(VetOptions, options, named))
+    text, diff = read_issue(str(asked.issue)), read_fix(asked.fixes[0])
+    known = "" if asked.tests is None else read_fix(asked.tests)
+    name, spec, method_options = ("given", None, None) if known else chosen_reproducer(asked)
+
+    def work() -> VetResult:
+        place = Checkout(asked.repo, asked.python, asked.runner, asked.against)
+        problem, spawn = in_checkout(place, text)
+        found, patch = None, known
+        if earlier is not None:
+            found, patch = earlier.reproduction, earlier.tests
+        elif spec is not None:
+            found = asyncio.run(reproduced(spec, method_options, problem, spawn, asked, bounds))
+            patch = found.prediction.patch
+        with spawn() as workspace:
+            vetted = vet_fix(diff, patch, workspace, bounds, most_neighbours=asked.neighbours)
+        changes = None
+        if asked.behaviour and vetted.verdict != "does not apply":
+            changes = changes_of(diff, asked.repo, asked.python, base=asked.against)
+        return VetResult(name, vetted, patch, found, changes)
+
+    return apart(work)
+
+
+def rank_fixes(
+    fixes: Sequence[Path | str] = (), *, options: VetOptions | None = None, **given: Any
+) -> RankedFixes:
+    """Judge several fixes by the same tests, and find inputs that tell each pair of them apart.
+
+    Parameters as of `vet`. Ranked by verdict, then by how many of the others do the same, then as
+    given. Inputs begin with the calls of `.refute/recorded.jsonl`; where there is none, with those
+    that the tests near the fixes make, which are run for it. Where none tells two fixes apart,
+    these tests are run with both, and their calls of what differs compared. Raises as `vet`.
+    """
+    named = {**given, "fixes": tuple(fixes)} if fixes else given
+    told = options_with(VetOptions, options, named)
+    asked, bounds = with_bounds(told)
+    if not 2 <= len(asked.fixes) <= MOST_FIXES:
+        raise InputError(f"{len(asked.fixes)} fixes: give 2 to {MOST_FIXES}")
+
+    def work() -> RankedFixes:
+        texts = [read_fix(fix) for fix in asked.fixes]
+        alone = [replace(told, fixes=(fix,), behaviour=False) for fix in asked.fixes]
+        first = vet(options=alone[0])
+        results = [first, *(vet(options=one, earlier=first) for one in alone[1:])]
+        usable = [i for i, one in enumerate(results) if one.verdict != "does not apply"]
+        with ScratchFolder() as scratch:
+            calls = recorded_calls(asked.repo)
+            where = Checkout(asked.repo, asked.python, asked.runner)
+            spawn = in_checkout(where, read_issue(str(asked.issue)))[1]
+            if calls is None and len(usable) > 1:
+                codes = "".join(texts[i] for i in usable)
+                target = Path(scratch, "recorded.jsonl")
+                with spawn() as workspace:
+                    why = record_calls(codes, first.tests, workspace, bounds, target)
+                calls = None if why else target
+            pairs = []
+            for i, j in combinations(usable, 2):
+                found = changes_of(texts[i], asked.repo, asked.python, texts[j], recorded=calls)
+                pair = pair_of(i, j, found)
+                if not pair.differences and isinstance(found, Diffed):
+                    two, functions = (texts[i], texts[j]), found.changes.functions
+                    with spawn() as workspace:
+                        observed, _ = observed_differences(
+                            two, functions, first.tests, workspace, bounds
+                        )
+                    pair = replace(pair, observed=observed, alike=pair.alike and not observed)
+                pairs.append(pair)
+        agreeing = [
+            sum(p.alike for p in pairs if i in (p.first, p.second)) for i in range(len(texts))
+        ]
+        order = sorted(
+            range(len(texts)), key=lambda i: (_ORDER.index(results[i].verdict), -agreeing[i], i)
+        )
+        ranked = tuple(results[i] for i in order)
+        return RankedFixes(ranked, tuple(order), tuple(map(str, asked.fixes)), tuple(pairs))
+
+    return apart(work)
+
+
+@click.command("vet", cls=MethodCommand, levels=("issue",), more=(Bounds,))
+@offered(VetOptions)
+@form_options
+def command(options: VetOptions, form: Form) -> int:
+    """Judge a fix by tests: does it resolve the issue, and does it break anything near?
+
+    FIX.diff is a unified diff against the checkout as it is. The issue is reproduced by tests
+    (those of --tests, else written as `refute reproduce` does), which are run without the fix and
+    with it, together with existing tests near the change. The checkout is never changed. Then
+    inputs are looked for on which the fix changes what functions do. Several fixes are ranked, with
+    an input that tells each pair of them apart.
+
+    Exit status 0: shown to be fixed (of several, the first); 1: not fixed, breaks tests, or cannot
+    tell.
+    """
+    from refute.report.terminal import working
+
+    result: VetResult | RankedFixes
+    with working(f"vetting {', '.join(map(str, options.fixes))}", consoles()[1]):
+        if len(options.fixes) > 1:
+            result = rank_fixes(options=options)
+            verdict = result.results[0].verdict
+        else:
+            result = vet(options=options)
+            verdict = result.verdict
+    form.show(result)
+    return 0 if verdict == "fixed" else FOUND
