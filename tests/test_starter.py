@@ -20,6 +20,9 @@ def repo(tmp_path: Path) -> Path:
     return tmp_path
 
 
+ALL = ("settings", "workflow", "agents", "hook")
+
+
 def files(folder: Path) -> dict[str, str]:
     return {
         path.relative_to(folder).as_posix(): path.read_text()
@@ -41,7 +44,7 @@ def test_shows_the_diff_and_writes_nothing(refute: Run, repo: Path) -> None:
 
 def test_writes_once(refute: Run, repo: Path) -> None:
     source = "refute @ git+https://host/o/refute@abc"
-    assert refute("init", "-C", repo, "--hook", "--write", "--source", source)[0] == 0
+    assert refute("init", *ALL, "-C", repo, "--write", "--source", source)[0] == 0
     written = files(repo)
     settings = tomllib.loads(written["pyproject.toml"])
     assert settings["project"]["name"] == "a"
@@ -52,7 +55,7 @@ def test_writes_once(refute: Run, repo: Path) -> None:
     assert "pip install pytest -e ." in theirs, "the project's packages are not refute's"
     assert 'refute/bin/refute" gate' in gate
     assert "${{ github.base_ref }}" in written[".github/workflows/refute.yml"]
-    status, out, err = refute("init", "-C", repo, "--hook", "--write")
+    status, out, err = refute("init", *ALL, "-C", repo, "--write")
     assert (status, files(repo)) == (0, written)
     assert out.count("is left alone") == 4
     assert "nothing to write" in err
@@ -64,7 +67,7 @@ def test_adds_to_what_is_there(refute: Run, repo: Path) -> None:
     place = repo / ".claude" / "settings.json"
     mine = {"model": "x", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "a"}]}]}}
     place.write_text(json.dumps(mine))
-    assert refute("init", "-C", repo, "--hook", "--write")[0] == 0
+    assert refute("init", *ALL, "-C", repo, "--write")[0] == 0
     assert (repo / "AGENTS.md").read_text().startswith("# Ours\n\nBe kind.\n\n<!-- refute: begin")
     stops = json.loads(place.read_text())["hooks"]["Stop"]
     assert [hook["command"] for one in stops for hook in one["hooks"]] == [
@@ -79,7 +82,7 @@ def test_leaves_what_it_does_not_understand(refute: Run, repo: Path, text: str) 
     (repo / ".claude").mkdir()
     (repo / ".claude" / "settings.json").write_text(text)
     (repo / "pyproject.toml").write_text("not = [toml")
-    status, out, _ = refute("init", "-C", repo, "--hook", "--write")
+    status, out, _ = refute("init", *ALL, "-C", repo, "--write")
     assert status == 0
     assert out.count("is left alone") == 3
     assert (repo / ".claude" / "settings.json").read_text() == text

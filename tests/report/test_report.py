@@ -71,7 +71,7 @@ def test_the_paper_stands_beside_the_runs(
     out = capsys.readouterr().out
     assert "paper:" not in out, "m is not a model of the paper's, so there is no figure"
     assert "33.33 [" in out
-    assert cli.run(["report", str(run), "--json", "--paper-model", "Qwen2.5 7B"]) == 0
+    assert cli.run(["report", str(run), "--format", "json", "--paper-model", "Qwen2.5 7B"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["runs"][0]["metrics"]["code_accuracy"]["value"] == 0.5
     assert {one["metric"]: one["paper"] for one in document["paper"]} == pytest.approx(

@@ -122,7 +122,7 @@ def runs(tmp_path: Path) -> Runs:
 
 
 def report(capsys: pytest.CaptureFixture[str], *words: str | Path) -> dict[str, Any]:
-    assert cli.run(["report", *map(str, words), "--json"]) == 0
+    assert cli.run(["report", *map(str, words), "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["filters"] == []
     (study,) = document["studies"]
@@ -355,7 +355,7 @@ def test_filters_of_a_run_are_reported_with_it(
     dataset = str(runs.rows)
     header = {"kind": "filter", "dataset": dataset, "fixer": HOSTILE, "tests": "libro"}
     filtered = write(folder / "filter" / "agent", header, rows)
-    assert cli.run(["report", str(folder), "--json"]) == 0
+    assert cli.run(["report", str(folder), "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     again = refute_report(folder)
     assert again.to_dict() == document, "the same document as in a program"
@@ -375,7 +375,7 @@ def test_filters_of_a_run_are_reported_with_it(
     assert "Precision over recall" in "".join(read.words)
     assert HOSTILE in "".join(read.words)
     assert "script" not in read.tags
-    assert cli.run(["report", str(folder), str(filtered), "--json"]) == 0
+    assert cli.run(["report", str(folder), str(filtered), "--format", "json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["filters"]) == 1
 
 

@@ -143,7 +143,6 @@ def statistics_of(
     graded: Path | None,
     form: str,
     tables: tuple[str, ...],
-    as_json: bool,
 ) -> int:
     """Figures about a benchmark of issues (SWT-Bench's Table 1 and Figure 2).
 
@@ -153,7 +152,7 @@ def statistics_of(
     from refute_lab.api.benchmarks import statistics
 
     found = statistics(rows, data=data, clones=clones, graded=graded)
-    show_tables(found, form, tables, as_json)
+    show_tables(found, form, tables)
     return 0
 
 

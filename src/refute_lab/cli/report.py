@@ -44,7 +44,6 @@ def command(
     tables: tuple[str, ...],
     common: bool,
     paper_model: str | None,
-    as_json: bool,
 ) -> int:
     """Compare runs of bench with each other and with the paper.
 
@@ -62,5 +61,5 @@ def command(
     if output is not None:  # first: whoever reads the tables may go before their end
         found.write(output)
         remark(consoles()[1], [f"page written to {output}"])
-    show_tables(found, form, tables, as_json)
+    show_tables(found, form, tables)
     return 0

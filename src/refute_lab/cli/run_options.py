@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from refute.cli.declared import FILE
-from refute.cli.options import json_option, seed_option, with_options, workspace_option
+from refute.cli.options import seed_option, with_options, workspace_option
 from refute.cli.output import consoles, show
 from refute.parameters import parameter
 from refute_lab.datasets.item import Evaluation, Subset
@@ -122,24 +122,23 @@ _OPTIONS = (
         metavar="NAME",
         help="Only this table, also one in a paper's form (utgen-2); a wrong name lists them.",
     ),
-    json_option,
 )
 
 
 table_options = with_options(_OPTIONS)
-"""`form`, `tables` and `as_json`, which `show_tables` takes."""
+"""`form` and `tables`, which `show_tables` takes."""
 
 
-def show_tables(found: Tabled, form: str, tables: tuple[str, ...], as_json: bool) -> None:
+def show_tables(found: Tabled, form: str, tables: tuple[str, ...]) -> None:
     """Print the tables that are asked for in the form that is. Raises `InputError`."""
     if form == "csv":
         click.echo(found.csv(*tables), nl=False)
     elif form == "latex":
         click.echo(found.latex(*tables), nl=False)
-    elif tables and not (as_json or form == "json"):
+    elif tables and form != "json":
         from refute_lab.report.grid_text import print_grid
 
         for grid in found.chosen(tables):
             print_grid(grid, consoles()[0])
     else:
-        show(found, as_json=as_json or form == "json")
+        show(found, as_json=form == "json")

@@ -176,7 +176,10 @@ def test_figures_of_table_1(
 ) -> None:
     (tmp_path / "me__shapes").symlink_to(repository / "shapes")
     capsys.readouterr()
-    assert refute(["data", "statistics", str(built), "--clones", str(tmp_path), "--json"]) == 0
+    assert (
+        refute(["data", "statistics", str(built), "--clones", str(tmp_path), "--format", "json"])
+        == 0
+    )
     figures = {
         (f["group"], f["name"]): (f["mean"], f["max"], f["instances"])
         for f in json.loads(capsys.readouterr().out)["figures"]
