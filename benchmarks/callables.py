@@ -41,7 +41,7 @@ from refute.function.scenarios.described import Described, describe_module
 from refute.function.scenarios.observation import LIMITS, observe, same_value
 from refute.function.scenarios.pieces import Piece
 from refute.function.scenarios.proposing import Proposer, Target
-from refute.function.search.staged import explore, reader_of, runner
+from refute.function.scenarios.running import explore, reader_of, runner
 from refute.problems import Scenario
 from refute.sandbox import Program, Sandbox
 from refute.sandbox.local import LocalSandbox

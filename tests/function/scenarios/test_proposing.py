@@ -12,7 +12,7 @@ from refute.function.scenarios.described import Described, Signature, describe_m
 from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.pieces import Namer
 from refute.function.scenarios.proposing import Proposer, Target
-from refute.function.search.staged import Shown, explore, reader_of, runner
+from refute.function.scenarios.running import Shown, explore, reader_of, runner
 from refute.problems import Scenario
 from refute.sandbox import Program
 from refute.sandbox.local import LocalSandbox

@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeGuard
 
 from refute.function.scenarios.observation import (
     LIMITS,
-    Observation,
     fingerprint,
     observe,
     read_observation,
     same_value,
 )
-from refute.function.scenarios.proposing import Proposal, Proposer
 from refute.function.search.inputs import Tier
 from refute.function.search.trial import starved
 from refute.literals import NotLiteral, source_of
@@ -71,7 +67,7 @@ def scenario_inputs(
     # which reads inputs with what is in this package
     from refute.function.scenarios.described import describe_names
     from refute.function.scenarios.proposing import Proposer, Target
-    from refute.function.search.staged import explore, runner
+    from refute.function.scenarios.running import explore, runner
 
     start = time.monotonic()
     program = Program(problem.code, problem.entry_point)
@@ -159,57 +155,3 @@ def _import(name: str, place: str) -> str:
     if rest:
         return f"{name} = __import__({module!r}, fromlist=['*']).{qualname}"
     return f"from {module} import {first}" + ("" if first == name else f" as {name}")
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A proposal and what it showed."""
-
-    proposal: Proposal
-    seen: Observation
-
-
-def explore(
-    proposer: Proposer,
-    run: Callable[[Sequence[Proposal]], Sequence[Observation]],
-    *,
-    most: int,
-    batch: int = 32,
-    seconds: float | None = None,
-) -> Iterator[Shown]:
-    """Run up to `most` proposals in batches and tell the proposer what each showed.
-
-    `run` gives an observation for each; `seconds` bounds the whole.
-    """
-    end = None if seconds is None else time.monotonic() + seconds
-    left = most
-    while left > 0 and (end is None or time.monotonic() < end):
-        proposals = proposer.batch(min(batch, left))
-        if not proposals:
-            return
-        left -= len(proposals)
-        for proposal, seen in zip(proposals, run(proposals), strict=True):
-            proposer.learn(proposal, seen)
-            yield Shown(proposal, seen)
-
-
-def runner(box: Sandbox, program: Program) -> Callable[[Sequence[Proposal]], list[Observation]]:
-    """What runs proposals on a program, in one process image a batch."""
-    return lambda proposals: observe(box, program, [one.scenario for one in proposals], LIMITS)
-
-
-def reader_of(*folders: Path) -> Callable[[str], str | None]:
-    """Reads files that lie in the folders, by the path that the sandbox names; None for others."""
-    roots = [folder.resolve() for folder in folders]
-
-    @lru_cache(maxsize=256)
-    def read(name: str) -> str | None:
-        path = Path(name)
-        try:
-            if not any(path.resolve().is_relative_to(root) for root in roots):
-                return None
-            return path.read_text("utf-8")
-        except (OSError, ValueError):
-            return None
-
-    return read
