@@ -10,11 +10,9 @@ from dataclasses import dataclass
 
 from refute.function.contract import Question
 from refute.function.search.edit import Edit
-from refute.function.search.fuel import stripped
 from refute.function.search.inputs import Tier
 from refute.function.search.rules import few_variants
 from refute.function.search.staged import is_staged, told
-from refute.function.search.suspicion import Suspicion, suspicions
 from refute.function.search.trial import Trial, TrialResult, starved
 from refute.function.verified import examples_in
 from refute.literals import NotLiteral, parse_literal
@@ -61,8 +59,6 @@ MOSTLY = 0.5
 """Share of the inputs that end as they did from which on a fix leaves most as it is."""
 CHANGED = -1.0
 """Log weight per share of in-domain inputs that end otherwise: most of what code does is right."""
-COMPARED = 4
-"""Members of a cluster among which the one with least against it is looked for."""
 HINT_LOST = -3.0
 """A self-test of the code that it passes and the candidate does not."""
 HINT_WON = 0.7
@@ -79,8 +75,6 @@ class Cluster:
     members: list[TrialResult]
     outcomes: tuple[Outcome, ...]
     score: float = 0.0
-    suspicions: tuple[Suspicion, ...] = ()
-    """What speaks against the likeliest member."""
     kept: float = 1.0
     """Share of the inputs inside the domain on which nothing changes."""
     won: tuple[UnitTest, ...] = ()
@@ -190,25 +184,11 @@ def clustered(
             at = count + len(hints.tests)
             _hear(groups[key], hints.witnesses, before[at:], outcomes[at:])
     _count_accidents([*groups.values()], before, inputs)
-    original = stripped(trial.tree)
     for cluster in groups.values():
-        _put_likeliest_first(trial, original, cluster)
+        cluster.members.sort(key=lambda result: -result.weight)
         size = math.log2(len(cluster.members))
-        cluster.score += PER_DOUBLING * size + CHANGED * (1.0 - cluster.kept)
+        cluster.score += cluster.best.weight + PER_DOUBLING * size + CHANGED * (1.0 - cluster.kept)
     return sorted(groups.values(), key=lambda c: -c.score)
-
-
-def _put_likeliest_first(trial: Trial, original: ast.Module, cluster: Cluster) -> None:
-    """Order the first members by their weight less what speaks against them; add that weight."""
-    cluster.members.sort(key=lambda result: -result.weight)
-    ranked = []
-    for place, result in enumerate(cluster.members[:COMPARED]):
-        against = suspicions(original, trial.mutated(result.edits), trial.entry_point)
-        ranked.append((result.weight + sum(one.weight for one in against), -place, against))
-    weight, place, against = max(ranked, key=lambda one: one[:2])
-    cluster.members.insert(0, cluster.members.pop(-place))
-    cluster.suspicions = against
-    cluster.score += weight
 
 
 def _kept(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,7 @@ from refute.function.search.choose import (
     shares,
 )
 from refute.function.search.confidence import of_fix
+from refute.function.search.edit import same
 from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.search.precondition import evident_precondition
 from refute.function.search.repair import PATIENT, WEAK, Repair, look_further, repair, starting
@@ -46,6 +48,7 @@ from refute.problems import DoctestSession, FunctionProblem, Invocation, Trust, 
 from refute.sandbox import Limits, NotRun, Program, Sandbox
 from refute.sandbox.deadline import Timed
 from refute.sandbox.equality import expect_test, matches
+from refute.syntax import find_function
 
 __all__ = ["search", "trusted_tests"]
 
@@ -187,6 +190,10 @@ def search(
             state.reservations += _reservations(
                 candidates[0], clusters, sum(map(examples_in, state.trusted)), believed
             )
+            changed = found.trial.mutated(clusters[0].best.edits)
+            state.reservations += changed_elsewhere(
+                found.trial.mutated(()), changed, problem.entry_point
+            )
             if question is None:
                 state.reservations += untold(rivals(clusters[:SHOWN], before), inputs)
     failing = _failing(problem, state.trusted, found, box)
@@ -238,11 +245,23 @@ def _reservations(
     confidence = first.confidence or 0.0
     for test in clusters[0].lost[:1]:
         yield f"{test.source} passes now and would fail"
-    yield from (one.text for one in clusters[0].suspicions)
     if any(isinstance(outcome, NotRun) for outcome in clusters[0].outcomes):
         yield "time was up before all was known about it"
     if not believed or confidence < (ALONE if examples == 1 else CERTAIN):
         yield _one_example(len(clusters)) if examples == 1 else "fixes like it are too often wrong"
+
+
+def changed_elsewhere(before: ast.Module, after: ast.Module, entry_point: str) -> Iterator[str]:
+    """What a fix changes outside of the function that was asked about: others may rely on it."""
+    own = entry_point.partition(".")[0]
+    method, changed = find_function(before, entry_point), find_function(after, entry_point)
+    if own != entry_point and method is not None and changed is not None and same(method, changed):
+        yield f"it changes what lies outside of {entry_point}, which more than that may use"
+    for was, now in zip(before.body, after.body, strict=False):
+        name = getattr(was, "name", None)
+        if name != own and not same(was, now):
+            place = name or "what lies outside of functions"
+            yield f"it changes {place}, which more than {own} may use"
 
 
 def untold(likely: Sequence[Cluster], inputs: Sequence[tuple[Invocation, Tier]]) -> list[str]:

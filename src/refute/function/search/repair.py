@@ -14,7 +14,6 @@ from refute.function.search.closeness import progress
 from refute.function.search.edit import Edit, applied, same
 from refute.function.search.facts import CodeFacts
 from refute.function.search.mutants import frontier, singles
-from refute.function.search.suspicion import ELSEWHERE
 from refute.function.search.trial import OutOfBudget, Trial, TrialResult, starved
 from refute.problems import FunctionProblem, UnitTest
 from refute.sandbox import (
@@ -50,6 +49,8 @@ STANDING = 5_000
 """Single edits kept as second halves."""
 PAIR_PENALTY = -2.5
 """Log weight of a second edit's existence."""
+ELSEWHERE = -1.5
+"""Log weight of an edit outside of the function that was asked about: others may rely on it."""
 REACH_BONUS = 1.0
 """Log weight of a statement that failing tests reach and no passing test does."""
 
