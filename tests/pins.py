@@ -126,7 +126,8 @@ def pinned(name: str) -> str:
                 [sys.executable, "-m", "refute", *call],
                 cwd=folder, env=env, capture_output=True, text=True, check=False,
             )  # fmt: skip
-            shown = _document(done.stdout) if "--json" in call else done.stdout or done.stderr
+            shown = done.stdout or done.stderr
+            shown = _document(shown) if shown.startswith("{") else shown
             said += f"$ refute {' '.join(call)}\n{shown}exit status {done.returncode}\n\n"
         return _steady(said.replace(scratch, "SCRATCH").replace(sys.executable, "PYTHON"))
 
