@@ -1,10 +1,11 @@
 """Planted endings of agents, right and wrong in different ways: does `refute gate` tell them apart?
 
-    python benchmarks/gate_endings.py [--only TEXT] [--more] [--out FILE]
+    python benchmarks/gate_endings.py [--only TEXT] [--set NAME] [--out FILE]
 
-The endings are those of `tests/gating/endings.py`; `--more`: those of `tests/gating/further.py`,
-which were written after the gate was done. A verdict is right where a right change is "proven" and
-a wrong one is "not proven"; counted besides: for the rule that it was written to break.
+The endings are those of `tests/gating/endings.py`; `--set further`: those of
+`tests/gating/further.py`; `--set kinds`, `tuned`, `held`: those of `tests/gating/kinds.py`. A
+verdict is right where a right change is "proven" and a wrong one is "not proven"; counted besides:
+for the rule that it was written to break.
 """
 
 from __future__ import annotations
@@ -26,12 +27,14 @@ import refute
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     asked.add_argument("--only", default="", help="endings whose name holds this")
-    asked.add_argument("--more", action="store_true")
+    asked.add_argument("--set", default="endings")
     asked.add_argument("--out", type=Path)
     given = asked.parse_args()
-    endings = importlib.import_module(f"tests.gating.{'further' if given.more else 'endings'}")
+    kinds = given.set in ("tuned", "held")
+    endings = importlib.import_module(f"tests.gating.{'kinds' if kinds else given.set}")
+    chosen = getattr(endings, given.set.upper() if kinds else "ENDINGS")
     right, by_rule, rows = 0, 0, []
-    for ending in endings.ENDINGS:
+    for ending in chosen:
         if given.only not in ending.name:
             continue
         row = _judged(ending)

@@ -32,6 +32,8 @@ class Ending:
     """Of the agent's commit, on a branch; "": nothing is committed."""
     issue: str = ""
     options: Mapping[str, object] = field(default_factory=dict)
+    hidden: tuple[str, ...] = ()
+    """Flag of `git update-index` and the path that it is to hide."""
 
     @property
     def is_right(self) -> bool:
@@ -47,6 +49,8 @@ def planted(ending: Ending, folder: Path) -> Path:
     write(folder, ending.left)
     if ending.message:
         commit(folder, {}, ending.message)
+    if ending.hidden:
+        git(folder, "update-index", *ending.hidden)
     return folder
 
 

@@ -14,6 +14,7 @@ from refute.issue.observed_calls import (
     _read,
     _Run,
     observed_differences,
+    rows_in,
 )
 from refute.methods import Bounds
 from refute.workspace.contract import TestReport, TestResult
@@ -60,7 +61,7 @@ def test_what_comes_back_is_not_believed() -> None:
         "\udcff",
     ]
     told = "\n".join(lines).encode("utf-8", "surrogateescape")
-    assert _read(told) == {("t", "f", 1): ("a=1", "raises None; a becomes 2")}
+    assert _read(rows_in(told)) == {("t", "f", 1): ("a=1", "raises None; a becomes 2")}
 
 
 def test_more_tests_than_the_nearest() -> None:

@@ -99,9 +99,14 @@ class Change:
         return self.parts[2]
 
     @cached_property
+    def code_files(self) -> tuple[str, ...]:
+        """Files that are touched and are no tests, nor decide how tests run."""
+        return touched_files(self.code)
+
+    @cached_property
     def changes_code(self) -> bool:
         """Whether a Python file that is no test differs."""
-        return any(path.endswith(".py") for path in touched_files(self.code))
+        return any(path.endswith(".py") for path in self.code_files)
 
     @cached_property
     def submodules(self) -> tuple[str, ...]:

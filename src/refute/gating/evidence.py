@@ -4,24 +4,30 @@ old         the base
 red         the base with the change's tests
 kept        the base with the change's code, and the tests as they were
 new         all of it
+bare        all but what decides how tests run
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 from refute.errors import WorkspaceUnavailable
 from refute.gating.change import Change
+from refute.gating.experiments import turned
+from refute.gating.findings import Finding, Weighed
+from refute.gating.reading import names_to_weigh
 from refute.gating.running import Standing, changed_test_files, run_on, selection_of, standings
 from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.drafting.original import Original
+from refute.issue.observed_calls import Call, calls_of, watch_tests
 from refute.methods import Bounds
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
-from refute.workspace.control import turned_green
 from refute.workspace.patches import is_test_file, touched_files
 from refute.workspace.states import holds_tests
-from refute.workspace.statuses import NO_TESTS, TestStatus, newly_failing, statuses
+from refute.workspace.statuses import NO_TESTS, newly_failing, statuses
 
 __all__ = ["Evidence", "gathered"]
 
@@ -47,10 +53,16 @@ class Evidence:
     again."""
     fell: tuple[TestResult, ...] = ()
     """Tests as they were that pass on the old code and fail on the new, in every run."""
-    meddled: str = ""
-    """Why that a test passes says nothing."""
-    executed: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    """File -> changed lines that the turned tests execute on the new code."""
+    executed: frozenset[tuple[str, str]] = frozenset()
+    """(file, function) of the change that the turned tests execute."""
+    findings: tuple[Finding, ...] = ()
+    """Of the experiments."""
+    calls: tuple[Call, ...] = ()
+    """That the turned tests made of what is changed."""
+    weighed: Weighed = field(default_factory=Weighed)
+    propped: tuple[str, ...] = ()
+    """Ids of tests that pass, and do not where what decides how tests run is as it was."""
+    notes: tuple[str, ...] = ()
 
 
 def gathered(
@@ -60,27 +72,65 @@ def gathered(
     also: Sequence[str] = (),
     neighbours: int,
     timeout: float,
-    lines: Mapping[str, Sequence[int]],
 ) -> Evidence:
-    """Run the states. `also`: test files or ids besides. `lines`: changed lines of code by file.
-    Raises `WorkspaceUnavailable`."""
+    """Run the states. `also`: test files or ids besides. Raises `WorkspaceUnavailable`."""
     runs = _Runs(change, workspace, timeout)
     changed = changed_test_files(change)
     former = _former_test_files(change)
     near = _near(change, workspace, neighbours, {*changed, *former}) if change.changes_code else ()
     near = (*near, *(one for one in also if one not in (*changed, *near)))
+    weigh = names_to_weigh(change)
     old = runs.run("old", (*former, *near))
-    kept = runs.run("kept", (*former, *near)) if change.changes_code else old
+    calls, asked = list[dict[str, Any]](), list[dict[str, Any]]()
+    watched = [one for one in (*former, *near) if "::" not in one]
+    look = partial(watch_tests, files=watched, only=tuple(weigh or ()))
+    weighing = weigh is None or bool(weigh)
+    kept = old
+    if change.changes_code or weighing:
+        kept = runs.run("kept", (*former, *near), look if weighing else None, calls)
     new = runs.run("new", (*changed, *near))
     _check_that_tests_run(old, new, changed)
-    red = runs.run("red", changed) if change.changes_code else NO_TESTS
+    watch = partial(watch_tests, files=changed)
+    red = runs.run("red", changed, watch, asked) if change.changes_code else NO_TESTS
     tests = _standings(change, red, new, old, kept, near)
     candidates = [one for one in tests if one.turn == "red to green"]
-    turned, flaky, executed = _again(runs, candidates, changed, lines)
+    found = turned(change, workspace, candidates, new, calls_of(asked), timeout)
     fell, shaky = _fell(runs, old, kept)
-    found = Evidence(old, red, kept, new, changed, near, tests, turned, (*flaky, *shaky), fell)
-    meddled = _meddled(runs, found) if turned else ""
-    return replace(found, meddled=meddled, executed=executed)
+    notes = list[str]()
+    weighed = Weighed()
+    try:
+        if weighing:
+            from refute.gating.strength import weakened
+
+            weighed = weakened(
+                change, workspace, calls_of(calls), (*former, *near), (*changed, *near)
+            )
+    except WorkspaceUnavailable as error:
+        notes.append(f"whether tests demand what they did cannot be told: {error}")
+    flaky = (*found.flaky, *shaky)
+    return Evidence(
+        old, red, kept, new, changed, near, tests, found.tests, flaky, fell,
+        found.executed, found.findings, found.calls, weighed, _propped(runs, new, changed),
+        tuple(notes),
+    )  # fmt: skip
+
+
+def _propped(runs: _Runs, new: TestReport, changed: Sequence[str]) -> tuple[str, ...]:
+    """Tests that pass on the new code, and do not without the change of how tests run; one that
+    asks for a fixture or a mark that is new may."""
+    if not runs.change.runner.strip():
+        return ()
+    report = runs.run("bare", changed)
+    now, bare = statuses(new), statuses(report)
+    failed = {one.id: one.failure for one in report.results if one.failure is not None}
+    found = []
+    for id, standing in now.tests.items():
+        file = now.files.get(id, "")
+        if standing == "pass" and file in changed and bare.of(id, file) != "pass":
+            why = failed.get(id) or failed.get(file)
+            asks = why and (why.type.endswith("FixtureLookupError") or "`markers`" in why.message)
+            found += [] if asks else [id]
+    return tuple(found)
 
 
 def _check_that_tests_run(old: TestReport, new: TestReport, changed: Sequence[str]) -> None:
@@ -108,14 +158,16 @@ class _Runs:
     timeout: float
 
     def run(
-        self, state: str, tests: Sequence[str], lines: Mapping[str, Sequence[int]] | None = None
-    ) -> TestReport:
-        """The tests (files and ids) on one of the four states."""
+        self, state: str, tests: Sequence[str],
+        prepare: Callable[[Workspace], object] | None = None,
+        calls: list[dict[str, Any]] | None = None,
+    ) -> TestReport:  # fmt: skip
+        """The tests (files and ids) on one of the states."""
         if not tests:
             return NO_TESTS
         return run_on(
             self.workspace, self.patches(state), selection_of(tests),
-            timeout=self.timeout, count_lines=lines,
+            timeout=self.timeout, prepare=prepare, calls=calls,
         )  # fmt: skip
 
     def patches(self, state: str) -> tuple[str, ...]:
@@ -125,6 +177,7 @@ class _Runs:
             "red": (change.tests, change.runner),
             "kept": (change.code,),
             "new": (change.patch,),
+            "bare": (change.tests, change.code),
         }[state]
 
     def single(self, state: str, results: Iterable[Standing | TestResult]) -> TestReport:
@@ -174,41 +227,6 @@ def _standings(
     return tuple(found.values())
 
 
-def _again(
-    runs: _Runs, candidates: Sequence[Standing], changed: Sequence[str],
-    lines: Mapping[str, Sequence[int]],
-) -> tuple[tuple[Standing, ...], tuple[str, ...], dict[str, frozenset[int]]]:  # fmt: skip
-    """Which of the tests turn once more, alone; which do not; what they execute."""
-    if not candidates:
-        return (), (), {}
-    own = [one for one in candidates if one.file in changed or not one.file]
-    rest = [one for one in candidates if one not in own]
-    before: dict[str, TestStatus] = {}
-    for state, some in (("red", own), ("old", rest)):
-        if some:
-            found = statuses(runs.single(state, some))
-            before |= {one.id: found.of(one.id, one.file) for one in some}
-    chosen = TestSelection(
-        tuple(dict.fromkeys(one.file for one in candidates if one.file)),
-        tuple(one.id for one in candidates),
-    )
-    report = run_on(
-        runs.workspace, runs.patches("new"), chosen, timeout=runs.timeout, count_lines=lines
-    )
-    after = statuses(report)
-    steady = [
-        one
-        for one in candidates
-        if before[one.id] == "fail" and after.of(one.id, one.file) == "pass"
-    ]
-    flaky = tuple(one.id for one in candidates if one not in steady)
-    executed = {
-        file: frozenset(line for line, times in counts.items() if times)
-        for file, counts in report.lines.items()
-    }
-    return tuple(steady), flaky, executed
-
-
 def _fell(
     runs: _Runs, old: TestReport, kept: TestReport
 ) -> tuple[tuple[TestResult, ...], tuple[str, ...]]:
@@ -235,12 +253,3 @@ def _fell(
             told = failures.get(one.file)
         found.append(replace(one, outcome="failed", failure=told.failure if told else None))
     return tuple(found), tuple(one.id for one in ids if one not in steady)
-
-
-def _meddled(runs: _Runs, found: Evidence) -> str:
-    """Whether failures that are planted in the tests that turned are seen."""
-    ids = {one.id for one in found.turned}
-    passing = [one for one in found.new.results if one.id in ids and one.outcome == "passed"]
-    files = tuple(dict.fromkeys(one.file for one in passing if one.file)) or found.changed
-    patches = tuple(filter(str.strip, runs.patches("new")))
-    return turned_green(runs.workspace, patches, files, passing, timeout=runs.timeout)

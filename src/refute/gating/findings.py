@@ -8,7 +8,7 @@ from typing import Literal
 
 from refute.errors import InputError
 
-__all__ = ["ALWAYS", "RULES", "Finding", "Rule", "chosen_rules"]
+__all__ = ["ALWAYS", "RULES", "Finding", "Lost", "Rule", "Weighed", "chosen_rules"]
 
 GateVerdict = Literal["proven", "not proven", "nothing against it", "nothing to prove"]
 """`nothing against it`: no rule is broken, and `red-first` was left out; `nothing to prove`: no
@@ -23,17 +23,17 @@ Rule = Literal[
 ]  # fmt: skip
 
 RULES: dict[Rule, str] = {
-    "red-first": "a change of code brings a test that fails on the old code and passes on the new",
+    "red-first": "a change of code brings a test that was red and is green, by what the code does",
     "green-now": "the tests that the change adds or changes pass on the new code",
     "no-regression": "no test that passed on the old code fails on the new",
-    "no-test-lost": "no test is deleted, deselected or thinned out without a word",
-    "no-skip": "no skip and no expected failure is added",
-    "not-weakened": "no assertion of an existing test is removed or loosened without a word",
+    "no-test-lost": "no test is gone without a word, unless others notice what it noticed",
+    "no-skip": "no test that ran is skipped, and none is expected to fail",
+    "not-weakened": "what a test noticed is noticed still, or somebody says why not",
     "expected-said": "an expected value changes only where docstring, issue or message says so",
-    "no-runner-change": "what decides how tests run is left alone (fixtures may be added)",
-    "not-vacuous": "no new test passes whatever the code returns",
-    "no-patching": "no new test replaces the code under test, or parts of the runner",
-    "no-special-case": "the code neither names the tests' own input nor knows that it is tested",
+    "no-runner-change": "no test passes by what decides how tests run (fixtures may be added)",
+    "not-vacuous": "no new test passes whatever its calls return",
+    "no-patching": "no test turns by another function in the place of the changed one",
+    "no-special-case": "the change is for more than the tests' own values, and not for tests alone",
     "nothing-else": "no other function behaves otherwise without a test or a word of it",
     "issue-fixed": "with --issue: a test of the issue's own fails on the old code and passes now",
 }
@@ -53,6 +53,25 @@ class Finding:
     """One line for people, and for the agent that is to mend it."""
     shown: bool = False
     """Whether tests that were run show it; else it was found by reading."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What a test noticed and no test does any more."""
+
+    test: str
+    what: str
+    called: str
+    """The function's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What the tests as they were noticed, beside what they notice now."""
+
+    lost: tuple[Lost, ...] = ()
+    kept: frozenset[str] = frozenset()
+    """Names of tests of whose calls everything is noticed that was."""
 
 
 def chosen_rules(without: Collection[str] = (), only: Collection[str] = ()) -> frozenset[Rule]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from refute.diffing.changes import Changes, changed
+from refute.diffing.changes import changed
 from refute.diffing.comparison import Settings as Looking
 from refute.diffing.revisions import open_revisions
 from refute.diffing.service import Compared, Diffed, compare
@@ -123,28 +123,17 @@ def _looked_at(
     issue_tests: str | None,
 ) -> tuple[Evidence, Vetted | None, list[Finding], list[str]]:  # fmt: skip
     """Everything but behaviour."""
-    lines = _changed_lines(reading.changes)
     evidence = gathered(
         change, workspace, also=settings.tests, neighbours=settings.neighbours,
-        timeout=settings.timeout, lines=lines,
+        timeout=settings.timeout,
     )  # fmt: skip
     notes: list[str] = []
-    findings = list(reading.findings())
-    evidence, shown = found_by_running(
-        change, reading, workspace, evidence, findings, settings.timeout, notes
-    )
+    evidence, shown = found_by_running(change, reading, workspace, evidence, notes)
     vetted = None
     if issue_tests is not None:
         vetted = _vetted(change, workspace, issue_tests, settings, shown, notes)
     shown += _red_first(change, evidence, vetted, issue_tests is not None)
     return evidence, vetted, shown, notes
-
-
-def _changed_lines(changes: Changes) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for one in changes.functions:
-        found.setdefault(one.after.file, []).extend(one.lines_after)
-    return found
 
 
 def _vetted(
@@ -207,8 +196,8 @@ def _unmentioned(looked: Diffed, evidence: Evidence) -> list[Finding]:
 
 
 def _executed(one: Compared, evidence: Evidence) -> bool:
-    lines = evidence.executed.get(one.function.after.file, frozenset())
-    return bool(lines & set(one.function.lines_after))
+    place = one.function.after
+    return (place.file, place.qualname) in evidence.executed
 
 
 def _concluded(

@@ -1,26 +1,29 @@
-"""What reading shows against a change: the rules that running tests cannot decide."""
+"""What is read of a change: which tests it touches, and whether somebody says that a test demands
+something else now: an issue, a message of a commit, a change log, a docstring."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from refute.diffing.changes import Changes
-from refute.errors import reason_to_skip
+from refute.diffing.sources import is_changelog
 from refute.gating.change import Change
-from refute.gating.checks import checks_of, functions_of, is_tautology
+from refute.gating.disguise import functions_of
 from refute.gating.findings import Finding, Rule
-from refute.gating.knockout import Branch, literals_of, named_branches
-from refute.gating.tricks import knows_that_it_is_tested, loaded_plugins, patched, runner_changes
-from refute.gating.weakened import added_skips, weakenings
-from refute.gating.words import Words, called_names, told_words
-from refute.syntax import Function, readable_module
+from refute.syntax import Function, readable_module, try_parse_statements
 from refute.workspace.patches import added_lines, is_runner_file, is_test_file, touched_files
 
-__all__ = ["Reading"]
+__all__ = ["Reading", "names_to_weigh", "told_words"]
 
+_CHANGE = re.compile(
+    r"(?i)\b(now|instead|no longer|not any ?more|chang\w*|should|expect\w*|must|rather than"
+    r"|used to|drop\w*|remov\w*|delet\w*|deprecat\w*|allow\w*|accept\w*|wrong\w*|correct\w*)\b"
+)
 _GATE = "refute gate"
 """Where a hidden file of configuration runs it, a change that takes it out is not to decide."""
 
@@ -39,11 +42,6 @@ class Reading:
     def touched(self) -> tuple[str, ...]:
         """All paths."""
         return touched_files(self.change.patch)
-
-    @cached_property
-    def test_files(self) -> tuple[str, ...]:
-        """Python files of tests, helpers of tests included, that the change touches."""
-        return tuple(p for p in touched_files(self.change.tests) if p.endswith(".py"))
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -66,7 +64,7 @@ class Reading:
     def tests_in(self, path: str, *, after: bool = True) -> dict[str, Function]:
         """Qualified name -> function of a test file."""
         text = (self.change.after if after else self.change.before).get(path, "")
-        return functions_of(readable_module(text))
+        return functions_of(text)
 
     def function_of(self, id: str, file: str, *, after: bool = True) -> Function | None:
         """The function that a test's id names."""
@@ -89,85 +87,145 @@ class Reading:
         called = self.names & called_names(source)
         return self.words.of(function.rpartition(".")[2], sorted(called), values)
 
-    # -- rules -------------------------------------------------------------------------------------
-
     def findings(self) -> Iterator[Finding]:
-        """Everything that reading alone shows."""
+        """What no run of tests can show."""
         before, after = self.change.before, self.change.after
         for path, why in self.change.unreadable.items():
             rule: Rule = "not-weakened" if is_test_file(path) else "no-special-case"
             rule = "no-runner-change" if is_runner_file(path) else rule
             if path.endswith(".py") or rule == "no-runner-change":
                 yield Finding(rule, path, f"cannot be read, so nothing can be told of it: {why}")
-        yield from _each("not-weakened", self.test_files, self._in_tests)
-        yield from _each("no-runner-change", touched_files(self.change.runner), self._in_runner)
         for path in self.touched:
             gone = _GATE in before.get(path, "") and _GATE not in after.get(path, "")
             if gone and path.startswith("."):
                 yield Finding("no-runner-change", path, f"`{_GATE}` is not run there any more")
-        for trick in knows_that_it_is_tested(self.change.code, after):
-            yield Finding("no-special-case", trick.where, trick.what)
-
-    def _in_tests(self, path: str) -> Iterator[Finding]:
-        old, new = self.change.before.get(path), self.change.after.get(path)
-        if new is None:
-            return
-        if old is not None:
-            yield from self._weakened(path, old, new)
-        for skip in added_skips(old or "", new):
-            what = f"{skip.what} is added to {skip.function}"
-            yield Finding("no-skip", f"{path}:{skip.line}", what)
-        modules = [place.module for place in self.changes.added]
-        modules += [one.after.module for one in self.changes.functions]
-        for trick in patched(path, old, new, self.names, modules):
-            yield Finding("no-patching", trick.where, trick.what)
-        for plugin in loaded_plugins(old, new):
-            yield Finding("no-runner-change", path, f"a plugin is loaded: {plugin}")
-
-    def _in_runner(self, path: str) -> Iterator[Finding]:
-        sides = self.change.before.get(path), self.change.after.get(path)
-        for trick in runner_changes(path, *sides):
-            yield Finding("no-runner-change", trick.where, trick.what)
-
-    def _weakened(self, path: str, old: str, new: str) -> Iterator[Finding]:
-        tests = functions_of(readable_module(new))
-        for one in weakenings(old, new):
-            source = ast.unparse(tests[one.function]) if one.function in tests else ""
-            if not self.said(one.function, source):
-                where = f"{path}:{one.line}"
-                yield Finding("not-weakened", where, f"{one.function}: {one.what}")
-
-    def checks_nothing(self, id: str, file: str) -> bool:
-        """Whether a test has no assertion that could fail; a helper may have one."""
-        function = self.function_of(id, file)
-        if function is None:
-            return False
-        checks = checks_of(function)
-        return all(map(is_tautology, checks))
-
-    def branches(self, new_tests: Sequence[Function]) -> tuple[list[Branch], list[Finding]]:
-        """Branches of the new code that are for nothing but the values of the new tests, and the
-        files of which that cannot be told."""
-        given, expected = literals_of(new_tests, self.names)
-        found: list[Branch] = []
-        added = {p: n for p, n in added_lines(self.change.code).items() if p.endswith(".py")}
-
-        def look(path: str) -> Iterator[Finding]:
-            text = self.change.after[path]
-            found.extend(named_branches(path, text, added[path], given, expected))
-            yield from ()
-
-        unknown = _each("no-special-case", filter(self.change.after.__contains__, added), look)
-        return found, list(unknown)
 
 
-def _each(
-    rule: Rule, paths: Iterable[str], look: Callable[[str], Iterator[Finding]]
-) -> Iterator[Finding]:
-    """What is found in each file; that nothing can be told of one is a finding, too."""
-    for path in paths:
-        try:
-            yield from list(look(path))
-        except Exception as error:
-            why = reason_to_skip(error)
-            yield Finding(rule, path, f"cannot be analysed, so nothing can be told of it: {why}")
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What is said of a change."""
+
+    texts: tuple[tuple[str, str], ...]
+    """(where, text): of the issue, messages and change logs."""
+    documented: Mapping[str, str]
+    """Name of a function whose docstring is another -> the new docstring's place and text."""
+
+    def of(self, test: str, called: Collection[str], values: Collection[str] = ()) -> str:
+        """Where something says that this test demands something else; "" where nothing does.
+
+        `test`: its name. `called`: names of changed functions that it calls. `values`: what it
+        newly expects, as source. Said is what names the test; what names a function that it calls
+        and either the new value or that something changes; a new docstring of such a function that
+        does the same.
+        """
+        for where, text in self.texts:
+            if _names(text, test):
+                return where
+            for passage in _sentences(text):
+                if any(_names(passage, name) for name in called) and _speaks(passage, values):
+                    return where
+        if test in self.documented:
+            return f"the docstring of {test}"
+        for name in called:
+            if name in self.documented and _speaks(self.documented[name], values):
+                return f"the docstring of {name}"
+        return ""
+
+
+def names_to_weigh(change: Change) -> frozenset[str] | None:
+    """Names of the tests whose old version may have demanded something else: those whose text
+    differs; None: all, since something differs that tests share."""
+    names, everything = set[str](), False
+    for path in touched_files(change.tests):
+        old, new = change.before.get(path), change.after.get(path)
+        if old is None:
+            continue
+        if new is None or not path.endswith(".py"):
+            everything = True
+            continue
+        was, now = _pieces(old), _pieces(new)
+        other = {name for name in was if was[name] != now.get(name)}
+        names |= other
+        everything |= any(not name.lower().startswith("test") for name in other)
+    return None if everything else frozenset(names)
+
+
+def _pieces(text: str) -> Mapping[str, list[str]]:
+    """Name of a function or of data -> what binds it; "" -> what else is done at the top."""
+    tree, found = readable_module(text), defaultdict[str, list[str]](list)
+    found[""] = [] if tree.body else [text]
+    for node in ast.walk(tree):
+        if isinstance(node, Function):
+            found[node.name].append(ast.dump(node))
+    for top in tree.body:
+        if isinstance(top, Function | ast.ClassDef | ast.Import | ast.ImportFrom):
+            continue
+        targets = top.targets if isinstance(top, ast.Assign) else [ast.Tuple([], ast.Load())]
+        for target in targets:
+            name = target.id if isinstance(target, ast.Name) else ""
+            found[name].append(ast.dump(top))
+    return found
+
+
+def told_words(
+    patch: str, before: Mapping[str, str], after: Mapping[str, str], messages: Sequence[str],
+    about: str,
+) -> Words:  # fmt: skip
+    """What a change says of itself. `before`, `after`: path -> text of its files. `about`: an
+    issue's text, or what the caller says."""
+    texts = [("the issue", about)] if about.strip() else []
+    texts += [(f"the message {message.splitlines()[0][:60]!r}", message) for message in messages]
+    lines = added_lines(patch)
+    for path in touched_files(patch):
+        if is_changelog(path) and path in after:
+            all_lines = after[path].splitlines()
+            told = [all_lines[n - 1] for n in lines.get(path, ()) if n <= len(all_lines)]
+            texts.append((path, "\n".join(told)))
+    documented: dict[str, str] = {}
+    for path, text in after.items():
+        if path.endswith(".py"):
+            documented |= _new_docstrings(before.get(path, ""), text)
+    return Words(tuple(texts), documented)
+
+
+def _new_docstrings(before: str, after: str) -> dict[str, str]:
+    old, new = map(functions_of, (before, after))
+    found = {}
+    for name, function in new.items():
+        now = ast.get_docstring(function) or ""
+        was = (ast.get_docstring(old[name]) or "") if name in old else now
+        if now and now != was:
+            found[name.rpartition(".")[2]] = now
+    return found
+
+
+def _sentences(text: str) -> list[str]:
+    """Paragraphs: an issue names the function in its code and says what it expects below."""
+    return [text] if len(text) < 4000 else re.split(r"\n\s*\n", text)
+
+
+def _names(text: str, name: str) -> bool:
+    return bool(name) and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
+
+
+def _speaks(text: str, values: Collection[str]) -> bool:
+    if _CHANGE.search(text):
+        return True
+    for value in values:
+        # a digit alone is said of anything; "is 7", "returns 7" is said of a result
+        before = r"(?<![\w.])" if len(value) > 1 else r"(?:\b(?:is|be|are|returns?|gives?)|[=:]) ?"
+        if re.search(rf"{before}{re.escape(value)}(?!\w)", text):
+            return True
+    return False
+
+
+def called_names(source: str) -> set[str]:
+    """Names that a piece of code calls or reads."""
+    found: set[str] = set()
+    for statement in try_parse_statements(source) or ():
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name):
+                found.add(node.id)
+            elif isinstance(node, ast.Attribute):
+                found.add(node.attr)
+    return found

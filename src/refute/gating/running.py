@@ -5,12 +5,14 @@ Each state is the base with parts of the change applied, in one workspace, one a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from refute.errors import PatchRejected
 from refute.gating.change import Change
 from refute.gating.findings import Turn
+from refute.issue.observed_calls import rows_of
 from refute.workspace.applying import applied
 from refute.workspace.contract import Failure, TestReport, TestSelection, Workspace
 from refute.workspace.states import files_with_tests, test_files
@@ -69,20 +71,26 @@ def run_on(
     selection: TestSelection,
     *,
     timeout: float,
-    count_lines: Mapping[str, Sequence[int]] | None = None,
+    prepare: Callable[[Workspace], object] | None = None,
+    calls: list[dict[str, Any]] | None = None,
 ) -> TestReport:
     """The selected tests on the base with the patches; of files those that are there and hold
-    tests. Patches that do not go together hold no test. Raises `WorkspaceUnavailable`."""
+    tests. Patches that do not go together hold no test. `prepare`: what else is done to the tree.
+    `calls`: is given what was watched. Raises `WorkspaceUnavailable`."""
     try:
         with applied(workspace, *filter(str.strip, patches)):
+            if prepare is not None:
+                prepare(workspace)
             there = files_with_tests(workspace, selection.files)
             if not there:
                 return NO_TESTS
             known = tuple(i for i in selection.tests if "::" not in i or i.split("::")[0] in there)
             if selection.tests and not known:
                 return NO_TESTS
-            chosen = TestSelection(there, known)
-            return workspace.run_tests(chosen, count_lines=count_lines, timeout=timeout)
+            report = workspace.run_tests(TestSelection(there, known), timeout=timeout)
+            if calls is not None:
+                calls += rows_of(workspace)
+            return report
     except PatchRejected:
         return NO_TESTS
 

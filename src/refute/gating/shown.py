@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 from refute.gating.change import Change
@@ -12,9 +13,10 @@ from refute.gating.evidence import Evidence
 from refute.gating.findings import Finding
 from refute.gating.reading import Reading
 from refute.gating.running import Standing
-from refute.gating.trials import passing_on_anything, resting_on, resting_on_runner
+from refute.issue.observed_calls import name_of
 from refute.syntax import Function
 from refute.workspace.contract import Failure, TestResult, Workspace
+from refute.workspace.patches import touched_files
 from refute.workspace.statuses import Statuses, statuses
 
 __all__ = ["found_by_running", "own_turned"]
@@ -34,25 +36,30 @@ def own_turned(evidence: Evidence) -> list[Standing]:
 
 
 def found_by_running(
-    change: Change, reading: Reading, workspace: Workspace, evidence: Evidence,
-    read: Sequence[Finding], timeout: float, notes: list[str],
-) -> tuple[Evidence, list[Finding]]:  # fmt: skip
-    """The findings that were read and those that running shows, and the evidence without tests that
-    do not count."""
-    findings = list(_sound(evidence))
+    change: Change, reading: Reading, workspace: Workspace, evidence: Evidence, notes: list[str]
+) -> tuple[Evidence, list[Finding]]:
+    """The findings that running shows, and the evidence without tests that do not count."""
+    findings = [*reading.findings(), *_sound(evidence), *evidence.findings]
     findings += _green_now(reading, evidence)
     findings += _former(reading, evidence, notes)
+    findings += _weaker(reading, evidence, notes)
     findings += _skipped(evidence)
-    if evidence.meddled:
-        findings.append(Finding("green-now", evidence.turned[0].id, evidence.meddled, shown=True))
-    vacuous = _vacuous(change, reading, workspace, evidence, timeout)
-    findings += vacuous
-    findings += _special(change, reading, workspace, evidence, timeout)
-    findings += _by_runner(change, workspace, evidence, read, timeout)
+    runner = next(iter(touched_files(change.runner)), "")
+    for id in evidence.propped:
+        what = f"without what it changes of how tests run {id} does not pass"
+        findings.append(Finding("no-runner-change", runner, what, shown=True))
+    new = [one for one in evidence.turned if _says_nothing(one)]
+    vacuous: tuple[str, ...] = ()
+    if new:
+        from refute.gating.strength import kill_nothing
+
+        vacuous = kill_nothing(change, workspace, [one.id for one in new], evidence.calls)
+    what = "the test passes whatever the code returns: it checks nothing"
+    findings += [Finding("not-vacuous", id, what, shown=True) for id in vacuous]
     for id in evidence.flaky:
         notes.append(f"{id} stands differently from run to run: it does not count")
-    bad = {one.where for one in vacuous}
-    turned = tuple(one for one in evidence.turned if one.id not in bad)
+    notes += evidence.notes
+    turned = tuple(one for one in evidence.turned if one.id not in vacuous)
     return replace(evidence, turned=turned), findings
 
 
@@ -141,6 +148,7 @@ def _lost(
     """Tests that ran and are not there any more, nor under another name."""
     fell = {one.id for one in evidence.fell}
     told: set[str] = set()
+    ran = Counter(one.id.partition("[")[0] for one in evidence.old.results)
     for one in evidence.old.results:
         plain = one.id.partition("[")[0]
         if one.phase == "collect" or one.outcome not in _RAN or one.id in fell or plain in told:
@@ -149,12 +157,10 @@ def _lost(
             continue
         old = reading.function_of(one.id, one.file, after=False)
         new = reading.function_of(one.id, one.file)
-        if new is None and old is not None and _moved(reading, old, now):
-            continue
-        if new is not None and old is not None and _rows(old) <= _rows(new) and _rows(old):
-            continue
-        if plain == one.id and any(id.startswith(f"{plain}[") for id in now.tests):
-            continue  # a single test became a table
+        if name_of(one.id) in evidence.weighed.kept:
+            continue  # other tests notice what it noticed
+        if ran[plain] <= sum(id.partition("[")[0] == plain for id in now.tests):
+            continue  # under other parameters
         told.add(plain)
         where = reading.said(plain.rpartition("::")[2], _source(old)) if old is not None else ""
         if where:
@@ -168,30 +174,6 @@ def _lost(
 
 def _gone(one: TestResult, now: Statuses) -> bool:
     return one.id not in now.tests and one.file not in now.broken
-
-
-def _moved(reading: Reading, old: Function, now: Statuses) -> bool:
-    """Whether a test stands under another name, or in another file, and runs there."""
-    ran = {re.split(r"::|\.", id.partition("[")[0].partition(" ")[0])[-1] for id in now.tests}
-    body = [ast.dump(node) for node in old.body]
-    return any(
-        [ast.dump(node) for node in function.body] == body
-        for path in reading.test_files
-        for name, function in reading.tests_in(path).items()
-        if name not in reading.tests_in(path, after=False) and function.name in ran
-    )
-
-
-def _rows(function: Function) -> set[str]:
-    """Rows of `parametrize`, as source."""
-    return {
-        ast.unparse(row)
-        for decorator in function.decorator_list
-        if isinstance(decorator, ast.Call) and "parametrize" in ast.unparse(decorator.func)
-        for argument in (*decorator.args[1:2], *(k.value for k in decorator.keywords))
-        if isinstance(argument, ast.List | ast.Tuple)
-        for row in argument.elts
-    }
 
 
 def _new_values(old: Function | None, new: Function | None) -> list[str]:
@@ -209,79 +191,35 @@ def _source(function: Function) -> str:
     return ast.unparse(function)
 
 
+def _weaker(reading: Reading, evidence: Evidence, notes: list[str]) -> Iterator[Finding]:
+    """What the tests noticed as they were and do not notice any more."""
+    files = {one.id: one.file for one in evidence.old.results}
+    for lost in evidence.weighed.lost:
+        old = reading.function_of(lost.test, files.get(lost.test, ""), after=False)
+        name = name_of(lost.test).partition("[")[0]
+        where = reading.said(name, _source(old) if old is not None else lost.called)
+        if where:
+            notes.append(f"{lost.test} demands less, as {where} says")
+        else:
+            yield Finding("not-weakened", lost.test, lost.what, shown=True)
+
+
 def _skipped(evidence: Evidence) -> Iterator[Finding]:
-    """Tests that ran and are skipped now, or are expected to fail."""
-    ran = {one.id for one in evidence.old.results if one.outcome in _RAN}
+    """Tests that ran and are skipped now, or are expected to fail; new ones that are."""
+    was = {one.id: one.outcome for one in evidence.old.results}
     for one in evidence.new.results:
-        if one.outcome in _SKIPPED and one.id in ran:
-            word = "skipped" if one.outcome == "skipped" else "expected to fail"
+        skipped, before = one.outcome == "skipped", was.get(one.id)
+        if one.outcome in _SKIPPED and (before in _RAN or (before is None and not skipped)):
+            word = "skipped" if skipped else "expected to fail"
             told = f" ({one.reason[:80]})" if one.reason else ""
-            yield Finding("no-skip", one.id, f"the test ran before and is {word} now{told}", True)
-
-
-# -- trials ----------------------------------------------------------------------------------------
-
-
-def _vacuous(
-    change: Change, reading: Reading, workspace: Workspace, evidence: Evidence, timeout: float
-) -> list[Finding]:
-    """New tests that pass whatever the code returns. Asked of those whose red says nothing: they
-    passed before, or what they ask for was not there."""
-    new = [
-        one
-        for one in evidence.tests
-        if one.after == "pass" and reading.is_new(one.id, one.file) and _says_nothing(one)
-    ]
-    if not new:
-        return []
-    ids = dict.fromkeys(passing_on_anything(change, workspace, new, timeout))
-    ids.update((one.id, None) for one in new if reading.checks_nothing(one.id, one.file))
-    what = "the test passes whatever the code returns: it checks nothing"
-    return [Finding("not-vacuous", id, what, shown=True) for id in ids]
+            told = f"the test {'is' if before is None else 'ran before and is'} {word} now{told}"
+            yield Finding("no-skip", one.id, told, shown=True)
 
 
 def _says_nothing(one: Standing) -> bool:
-    if one.turn == "green before":
-        return True
+    """Whether that a test was red says nothing of what it checks."""
     failure = one.failure_before
     return not one.imported or (failure is not None and failure.type in _MISSING)
-
-
-def _special(
-    change: Change, reading: Reading, workspace: Workspace, evidence: Evidence, timeout: float
-) -> list[Finding]:
-    """Branches for exactly the values of the new tests, without which these fail again."""
-    if not evidence.turned:
-        return []
-    tests = [reading.function_of(one.id, one.file) for one in evidence.turned]
-    branches, found = reading.branches([one for one in tests if one is not None])
-    for branch in branches[:3]:
-        ids = resting_on(change, workspace, branch, evidence.turned, timeout)
-        if ids:
-            what = f"`{branch.text}` is for the test's own values: without it {ids[0]} fails again"
-            found.append(
-                Finding("no-special-case", f"{branch.path}:{branch.line}", what, shown=True)
-            )
-    return found
-
-
-def _by_runner(
-    change: Change, workspace: Workspace, evidence: Evidence, read: Sequence[Finding],
-    timeout: float,
-) -> list[Finding]:  # fmt: skip
-    """The findings that were read; those about how tests run with whether they matter."""
-    suspect = [one for one in read if one.rule == "no-runner-change"]
-    if not suspect or not evidence.turned or not change.runner.strip():
-        return list(read)
-    ids = resting_on_runner(change, workspace, evidence.turned, timeout)
-    if not ids:
-        return list(read)
-    return [
-        replace(one, what=f"{one.what}; without it {ids[0]} does not pass", shown=True)
-        if one in suspect
-        else one
-        for one in read
-    ]
 
 
 def _told(failure: Failure | None) -> str:

@@ -9,17 +9,17 @@ differ again in a second run of both. What comes back is text, which is shown an
 from __future__ import annotations
 
 import ast
-import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from refute import recording
 from refute.errors import PatchRejected
 from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.drafting.original import FAILING, Original
+from refute.jsontext import parse_json
 from refute.methods import Bounds
 from refute.syntax import try_parse
 from refute.workspace.applying import applied
@@ -35,9 +35,9 @@ ROUNDS = (3, 9)
 MOST_SHOWN = 3
 SECONDS = 120.0
 """For one run of the tests; the recipe's own limit where that is less."""
-_SOURCES = ".refute/sources"
+SOURCES = ".refute/sources"
 _FILE = ".refute/watched.jsonl"
-_NEEDED = ("__init__", "looking", "outlining", "watching")
+_NEEDED = ("__init__", "looking", "outlining", "watching", "replaying")
 _LARGEST = 32 << 20
 _LONGEST = 100_000
 """Characters of a line that is read."""
@@ -57,6 +57,34 @@ class ObservedCall:
     before: str
     after: str
     """What came of it with the first fix, and with the second one, as short text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that was watched with `top`."""
+
+    test: str
+    """The name of the test's function, with its parameters."""
+    function: str
+    file: str
+    chosen: bool
+    """Whether the function is changed, or reads what is."""
+    end: str
+    """What came of it; "" where it had not come to its end."""
+    again: str
+    """It, to be made again; "" where it cannot be."""
+    paths: tuple[str, ...] = ()
+    given: Mapping[str, str] = field(default_factory=dict)
+    """Name -> what it was given, as text."""
+    outcome: str = ""
+    raised: bool = False
+    replaced: bool = False
+    """Whether another function stands in the place of one that is changed."""
+
+    @property
+    def plain(self) -> str:
+        """The function's name without its class."""
+        return self.function.rpartition(".")[2]
 
 
 _Key = tuple[str, str, int]
@@ -174,34 +202,76 @@ def _run(
         _watched(places, workspace)
         timeout = min(SECONDS, bounds.test_seconds)
         report = workspace.run_tests(TestSelection(files=selected), timeout=timeout)
-        try:
-            told = workspace.read(_FILE)[:_LARGEST]
-        except FileNotFoundError:
-            told = b""
-    return _Run(report, _read(told))
+        return _Run(report, _read(rows_of(workspace)))
 
 
 def _watched(places: Sequence[Place], workspace: Workspace) -> None:
     """Add the line that watches to the end of each module with a function to watch."""
-    folder = Path(recording.__file__).parent
-    workspace.write(f"{_SOURCES}/refute/__init__.py", b"")
-    for name in _NEEDED:
-        data = (folder / f"{name}.py").read_bytes()
-        workspace.write(f"{_SOURCES}/refute/recording/{name}.py", data)
-    root = str(workspace.root)
-    start = (
-        "import sys\nsys.path.insert(0, sources)\n"
-        "try:\n    from refute.recording.watching import watch\n    watch(file, chosen, target)\n"
-        "except Exception: pass\nfinally: sys.path.remove(sources)\n"
-    )
+    write_sources(workspace)
     for file in sorted({place.file for place in places}):
         source = workspace.read(file).decode("utf-8", "surrogateescape")
         chosen = _first_lines(source, [place for place in places if place.file == file])
-        if chosen is None:
+        if chosen is not None:
+            text = f"{source}\n{watching_line(workspace, chosen)}\n"
+            workspace.write(file, text.encode("utf-8", "surrogateescape"))
+
+
+def write_sources(workspace: Workspace) -> None:
+    """What watches and replays, into a folder of the tree."""
+    folder = Path(recording.__file__).parent
+    workspace.write(f"{SOURCES}/refute/__init__.py", b"")
+    for name in _NEEDED:
+        data = (folder / f"{name}.py").read_bytes()
+        workspace.write(f"{SOURCES}/refute/recording/{name}.py", data)
+
+
+def watching_line(workspace: Workspace, chosen: Mapping[str, str], **more: Any) -> str:
+    """The line that watches, at the end of a module. `chosen`, `more`: as `watching.watch` has
+    them."""
+    root = str(workspace.root)
+    start = (
+        "import sys\nsys.path.insert(0, sources)\n"
+        "try:\n    from refute.recording.watching import watch\n"
+        "    watch(file, chosen, target, **more)\n"
+        "except Exception: pass\nfinally: sys.path.remove(sources)\n"
+    )
+    given = f'"sources": {f"{root}/{SOURCES}"!r}, "target": {f"{root}/{_FILE}"!r}, "more": {more!r}'
+    return f'exec({start!r}, {{"file": {_HERE}, "chosen": {dict(chosen)!r}, {given}}})'
+
+
+def name_of(id: str) -> str:
+    """The name of a test's function, with its parameters, in any runner's id of it."""
+    plain, bracket, rest = id.partition("[")
+    return re.split(r"::|\.", plain.partition(" ")[0])[-1] + bracket + rest
+
+
+def calls_of(rows: Iterable[Mapping[str, Any]]) -> list[Call]:
+    """The calls among what was watched; those to a file are calls without an end."""
+    found = []
+    for row in rows:
+        match row:
+            case {"test": str(test), "function": str(function), "opened": str()}:
+                found.append(Call(name_of(test), function, "", True, "", ""))
+            case {"test": str(test), "function": str(function), "file": str(file),
+                  "chosen": bool(chosen), "call": str(again), "paths": list(paths),
+                  "outcome": str(outcome), "changed": dict(), "whole": dict(given)}:  # fmt: skip
+                end = "" if row.get("starts anew") else end_of(row)
+                ways = row.get("raised") is True, row.get("replaced") is True
+                found.append(Call(name_of(test), function, file, chosen, end, again,
+                                  tuple(map(str, paths)), given, outcome, *ways))  # fmt: skip
+    return found
+
+
+def watch_tests(workspace: Workspace, files: Sequence[str], **more: Any) -> None:
+    """Have the tests of files watched."""
+    write_sources(workspace)
+    for path in files:
+        try:
+            data = workspace.read(path)
+        except OSError:
             continue
-        given = f'"sources": {f"{root}/{_SOURCES}"!r}, "target": {f"{root}/{_FILE}"!r}'
-        line = f'exec({start!r}, {{"file": {_HERE}, "chosen": {chosen!r}, {given}}})'
-        workspace.write(file, f"{source}\n{line}\n".encode("utf-8", "surrogateescape"))
+        line = watching_line(workspace, {}, top=str(workspace.root), **more)
+        workspace.write(path, data.rstrip() + f"\n\n{line}\n".encode())
 
 
 def _first_lines(source: str, places: Sequence[Place]) -> dict[str, str] | None:
@@ -218,15 +288,30 @@ def _first_lines(source: str, places: Sequence[Place]) -> dict[str, str] | None:
     return found
 
 
-def _read(told: bytes) -> dict[_Key, tuple[str, str]]:
-    """What a run wrote down; lines that do not look like ours are left out."""
-    calls: dict[_Key, tuple[str, str]] = {}
+def rows_of(workspace: Workspace, file: str = _FILE) -> list[dict[str, Any]]:
+    """What a run wrote down."""
+    try:
+        return rows_in(workspace.read(file)[:_LARGEST])
+    except OSError:
+        return []
+
+
+def rows_in(told: bytes) -> list[dict[str, Any]]:
+    """The rows of a file; lines that do not look like ours are left out."""
+    found = []
     for line in told.decode("utf-8", "replace").splitlines():
         try:
-            row = json.loads(line) if len(line) < _LONGEST else None
-        except (ValueError, RecursionError):
+            row = parse_json(line) if len(line) < _LONGEST else None
+        except ValueError:
             continue
-        row = row if isinstance(row, dict) else {}
+        found += [row] if isinstance(row, dict) else []
+    return found
+
+
+def _read(rows: Sequence[Mapping[str, Any]]) -> dict[_Key, tuple[str, str]]:
+    """The calls of a run."""
+    calls: dict[_Key, tuple[str, str]] = {}
+    for row in rows:
         test, function, number = row.get("test"), row.get("function"), row.get("number")
         outcome, given, changed = row.get("outcome"), row.get("given"), row.get("changed")
         if (
@@ -237,11 +322,16 @@ def _read(told: bytes) -> dict[_Key, tuple[str, str]]:
             and isinstance(given, dict)
             and isinstance(changed, dict)
         ):
-            end = ("raises " if row.get("raised") is True else "") + outcome
-            end += "".join(f"; {name} becomes {text}" for name, text in changed.items())
+            end = end_of(row)
             arguments = ", ".join(f"{name}={text}" for name, text in given.items())
             calls.setdefault((test, function, number), (arguments, end))
     return calls
+
+
+def end_of(row: Mapping[str, Any]) -> str:
+    """What came of a call, and what it changed, as text."""
+    end = ("raises " if row.get("raised") is True else "") + str(row["outcome"])
+    return end + "".join(f"; {name} becomes {text}" for name, text in row["changed"].items())
 
 
 def _different(one: _Run, other: _Run) -> dict[_Key, ObservedCall]:

@@ -45,7 +45,7 @@ _METHODS = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Planted:
+class Planted:
     """A file with failures in it."""
 
     text: str
@@ -75,16 +75,27 @@ def turned_green(
     chosen = chance.sample(list(passing), min(MOST, len(passing)))
     try:
         with applied(workspace, *patches):
-            planted = []
-            for path in dict.fromkeys(_paths(chosen, files)):
-                one = _plant(workspace.read(path).decode("utf-8", "replace"), path, chosen, chance)
-                workspace.write(path, one.text.encode("utf-8", "surrogateescape"))
-                planted.append(one)
+            planted = plant(workspace, chosen, files, chance)
             there = files_with_tests(workspace, files)
             report = workspace.run_tests(TestSelection(there), timeout=timeout)
     except OSError as error:
         return f"no failure could be planted in the tests: {error}"
-    return _seen(report, planted, {result.id for result in chosen})
+    return unseen(report, planted, {result.id for result in chosen})
+
+
+def plant(
+    workspace: Workspace, passing: Sequence[TestResult], files: Sequence[str],
+    chance: random.Random, *, beside: bool = False,
+) -> list[Planted]:  # fmt: skip
+    """Write failures into the files of the tests. `beside`: what passes is left as it is, and every
+    failure has a random name. Raises `OSError`."""
+    planted = []
+    for path in dict.fromkeys(_paths(passing, files)):
+        text = workspace.read(path).decode("utf-8", "replace")
+        one = _plant(text, path, passing, chance, beside)
+        workspace.write(path, one.text.encode("utf-8", "surrogateescape"))
+        planted.append(one)
+    return planted
 
 
 def _paths(passing: Sequence[TestResult], files: Sequence[str]) -> Iterator[str]:
@@ -96,7 +107,8 @@ def _paths(passing: Sequence[TestResult], files: Sequence[str]) -> Iterator[str]
             yield from files
 
 
-def _seen(report: TestReport, planted: Sequence[_Planted], passing: Collection[str]) -> str:
+def unseen(report: TestReport, planted: Sequence[Planted], passing: Collection[str]) -> str:
+    """Which planted failure was not seen to fail, in a line; "" where all were."""
     if report.status != "finished" or not report.trusted:
         return f"with failures planted, the tests do not finish: {report.remark or report.status}"
     outcomes: dict[str, set[str]] = {}
@@ -120,7 +132,9 @@ def _seen(report: TestReport, planted: Sequence[_Planted], passing: Collection[s
 # -- planting --------------------------------------------------------------------------------------
 
 
-def _plant(text: str, path: str, passing: Sequence[TestResult], chance: random.Random) -> _Planted:
+def _plant(
+    text: str, path: str, passing: Sequence[TestResult], chance: random.Random, beside: bool
+) -> Planted:
     """Failures in the file's tests, and tests that fail by themselves, as a new file."""
     module = readable_module(text)
     wanted: dict[tuple[str, ...], set[str]] = {}
@@ -135,18 +149,18 @@ def _plant(text: str, path: str, passing: Sequence[TestResult], chance: random.R
             continue
         variants = _variants(node, chance)
         chance.shuffle(variants)
-        for other in variants[1:]:
+        for other in variants if beside else variants[1:]:
             other.name += f"_{_word(chance)}"
             copies[other.name] = node.name
         at = owner.body.index(node)
-        owner.body[at : at + 1] = variants
-        replaced |= ids
+        owner.body[at : at + 1] = [node, *variants] if beside else variants
+        replaced |= set() if beside else ids
     try:
         text = ast.unparse(ast.fix_missing_locations(module))
     except (ValueError, RecursionError):
         replaced, copies = set(), {}
     alone, alone_names = _alone(chance)
-    return _Planted(f"{text}\n\n{alone}", frozenset(replaced), copies, frozenset(alone_names))
+    return Planted(f"{text}\n\n{alone}", frozenset(replaced), copies, frozenset(alone_names))
 
 
 def _definitions(

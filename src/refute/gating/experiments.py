@@ -1,0 +1,324 @@
+"""What turned a test: attempts to show that it was not what the changed functions do.
+
+knocked out   the new text with the old functions: what turned is red again (also: red twice)
+disguised     the new code where nothing of its text can be read, watched: green again, by calls of
+              changed functions; with failures planted beside, which must be seen
+outside       the calls that turned tests made, where no test runs, on both sides
+control       where that is something else: the same calls in a test that sets nothing up
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shlex
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from refute.gating.change import Change
+from refute.gating.disguise import Disguised, disguised
+from refute.gating.findings import Finding
+from refute.gating.running import Standing, run_on, selection_of
+from refute.issue.observed_calls import (
+    SOURCES,
+    Call,
+    calls_of,
+    name_of,
+    rows_of,
+    watch_tests,
+    watching_line,
+    write_sources,
+)
+from refute.workspace.applying import applied
+from refute.workspace.contract import TestReport, TestSelection, Workspace
+from refute.workspace.control import plant, unseen
+from refute.workspace.patches import is_runner_file, is_test_file
+from refute.workspace.statuses import statuses
+
+__all__ = ["Turned", "turned"]
+
+MOST_CALLS = 40
+"""That are made again."""
+SPECIAL = 0.1
+"""A change for one value changes less than this share of the calls beside (of the prototype)."""
+_PLAN, _REPLAYED = ".refute/plan.json", ".refute/replayed.jsonl"
+_OUTSIDE = (
+    "printf '%s\\0' {tests} | xargs -0 rm -f --; find . -depth -type d -empty -delete; "
+    'root="$PWD"; cd "$(mktemp -d)" && env -i PATH="$PATH" HOME="$PWD" TMPDIR="$TMPDIR" '
+    "PYTHONHASHSEED=0 python -c 'import sys; sys.path.insert(0, sys.argv[1]); "
+    "from refute.recording.replaying import main; main(*sys.argv[2:])' "
+    '"$root/{sources}" "$root/{plan}" "$root/{target}"'
+)
+_CONTROL = """def {name}(*given):
+    if given:
+        return given[0](*given[1], **given[2])
+    __import__("sys").path.insert(0, {sources!r})
+    from refute.recording.replaying import here
+    here({plan!r}, {target!r}, {name})
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """What the experiments leave of the tests that seemed to turn."""
+
+    tests: tuple[Standing, ...] = ()
+    flaky: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    executed: frozenset[tuple[str, str]] = frozenset()
+    """(file, function) of the change, as the tests that turned executed them."""
+    calls: tuple[Call, ...] = ()
+    """That they made of these."""
+
+
+def turned(
+    change: Change, workspace: Workspace, candidates: Sequence[Standing], new: TestReport,
+    before: Sequence[Call], timeout: float,
+) -> Turned:  # fmt: skip
+    """Which of the tests that were red and are green count. `before`: the calls that the tests made
+    on the old code. Raises `WorkspaceUnavailable`."""
+    if not candidates:
+        return Turned()
+    modules, unknown = disguised(change)
+    trial = _Trial(change, workspace, tuple(candidates), timeout, modules)
+    knocked_out = statuses(trial.run(trial.knock_out, selection_of([one.id for one in candidates])))
+    ids = {one.id for one in candidates}
+    passing = [one for one in new.results if one.id in ids and one.outcome == "passed"]
+    chance, planted, rows = random.SystemRandom(), list[Any](), list[dict[str, Any]]()
+    chosen = chance.sample(passing, min(12, len(passing)))
+    files = tuple(dict.fromkeys(one.file for one in candidates if one.file))
+
+    def prepare(workspace: Workspace) -> None:
+        planted.extend(plant(workspace, chosen, files, chance, beside=True))
+        trial.disguise(workspace)
+
+    report = trial.run(prepare, TestSelection(files), rows)
+    after, calls = statuses(report), calls_of(rows)
+    green = {one.id for one in chosen if after.of(one.id, one.file) == "pass"}
+    meddled = unseen(report, planted, green)
+    told = "cannot be analysed, so nothing can be told of it: "
+    findings = [Finding("no-special-case", path, told + why) for path, why in unknown.items()]
+    flaky = list[str]()
+    for one in candidates:
+        if after.of(one.id, one.file) != "pass":
+            if statuses(trial.run(None, trial.alone(one))).of(one.id, one.file) == "pass":
+                what = "the test passes only where the text of the change can be read"
+                findings.append(Finding("red-first", one.id, what, shown=True))
+            else:
+                flaky.append(one.id)
+    rest = [one for one in candidates if one.id not in {*flaky, *(f.where for f in findings)}]
+    for one in rest:
+        own = [call for call in calls if call.test == name_of(one.id) and call.chosen]
+        back = knocked_out.of(one.id, one.file) == "pass"
+        if not own:
+            what = "the test executes no function that is changed, nor one that reads what is"
+            findings.append(Finding("red-first", one.id, what, shown=True))
+        elif back and all(map(trial.is_changed, own)):
+            if trial.is_red(one):
+                what = "the test passes with the functions of before, too"
+                findings.append(Finding("no-patching", one.id, what, shown=True))
+            else:
+                flaky.append(one.id)
+    bad = {*flaky, *(finding.where for finding in findings)}
+    rest = [one for one in rest if one.id not in bad]
+    if rest and not meddled:
+        findings += _outside(trial, rest, before, calls, knocked_out.tests)
+    executed = frozenset((call.file, call.function) for call in calls if call.chosen)
+    bad = {*flaky, *(finding.where for finding in findings)}
+    kept = tuple(one for one in candidates if one.id not in bad)
+    findings += [Finding("green-now", candidates[0].id, meddled, shown=True)] if meddled else []
+    return Turned(kept, tuple(flaky), tuple(findings), executed, tuple(calls))
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    change: Change
+    workspace: Workspace
+    candidates: tuple[Standing, ...]
+    timeout: float
+    modules: Mapping[str, Disguised]
+
+    def run(
+        self, prepare: Callable[[Workspace], None] | None, selection: TestSelection,
+        calls: list[dict[str, Any]] | None = None,
+    ) -> TestReport:  # fmt: skip
+        """Tests on the new code."""
+        return run_on(self.workspace, (self.change.patch,), selection, timeout=self.timeout,
+                      prepare=prepare, calls=calls)  # fmt: skip
+
+    def alone(self, one: Standing) -> TestSelection:
+        return TestSelection((one.file,) if one.file else (), (one.id,))
+
+    def is_red(self, one: Standing) -> bool:
+        """Whether a test fails on the old code once more."""
+        patches = (self.change.tests, self.change.runner)
+        again = run_on(self.workspace, patches, self.alone(one), timeout=self.timeout)
+        return statuses(again).of(one.id, one.file) == "fail"
+
+    def is_changed(self, call: Call) -> bool:
+        """Whether the called function itself is changed."""
+        return (
+            call.file in self.modules and call.function in self.modules[call.file].chosen.values()
+        )
+
+    def knock_out(self, workspace: Workspace) -> None:
+        for path, one in self.modules.items():
+            workspace.write(path, one.knocked_out.encode())
+
+    def disguise(self, workspace: Workspace) -> None:
+        root = str(workspace.root)
+        names = sorted(set[str]().union(*(one.names for one in self.modules.values())))
+        data = [f"{root}/{path}" for path in self.change.code_files if not path.endswith(".py")]
+        only = tuple(name_of(one.id).partition("[")[0] for one in self.candidates)
+        more = {"names": tuple(names), "data": tuple(data), "only": only}
+        watch_tests(workspace, [one.file for one in self.candidates if one.file], **more)
+        for path, one in self.modules.items():
+            line = watching_line(workspace, one.chosen, top=root, **more)
+            workspace.write(path, f"{line}\n{one.text}\n".encode())
+
+
+def _outside(
+    trial: _Trial, tests: Sequence[Standing], before: Sequence[Call], after: Sequence[Call],
+    knocked_out: Mapping[str, str],
+) -> Iterator[Finding]:  # fmt: skip
+    """What the calls of the tests do where no test runs."""
+    names = {name_of(one.id): one for one in tests}
+    was = _distinct(call for call in before if call.test in names and call.again)
+    now = _distinct(call for call in after if call.test in names and call.again and call.chosen)
+    calls = [*was, *now]
+    if not calls:
+        return
+    old, new = (_replayed(trial, patches, calls) for patches in ((), (trial.change.code,)))
+    yield from _special_cases(trial, names, now, old[len(was) :], new[len(was) :])
+    suspects = []
+    for place, call in enumerate(calls):
+        ends = [row.get("end") for row in new[place]]
+        first = old[place][0].get("end") if old[place] else None
+        if place < len(was) or not call.end or not ends or None in ends:
+            continue
+        if any(end != call.end for end in ends) and first in ends:
+            suspects.append(place)  # outside it does what it did before
+    for name, one in names.items():
+        own = [place for place, call in enumerate(was) if call.test == name]
+        asked = [call for call in before if call.test == name]
+        known = all(call.again and call.end for call in asked) and bool(own)
+        if known and all(_same(was[place], old[place], new[place]) for place in own):
+            if knocked_out.get(one.id) == "pass":
+                what = "what the test calls does the same on the old code, where no test runs"
+                yield Finding("no-patching", one.id, what, shown=True)
+            suspects += own
+            done = {(call.plain, call.file) for call in after if call.test == name}
+            missing = [call for call in asked if (call.plain, call.file) not in done]
+            if missing or any(call.replaced for call in after if call.test == name):
+                what = "the test replaces what is changed, and nothing else does what it did not"
+                yield Finding("no-patching", one.id, what, shown=True)
+    if not suspects:
+        return
+    for name in dict.fromkeys(calls[place].test for place in suspects):
+        some = [place for place in dict.fromkeys(suspects) if calls[place].test == name]
+        control = _control(trial, names[name], [calls[place] for place in some])
+        for place, rows in zip(some, control, strict=True):
+            outside = {row.get("end") for row in new[place]}
+            inside = {row.get("end") for row in rows} - {None}
+            if inside and not inside <= outside and None not in outside:
+                call = calls[place]
+                what = f"{call.function} does something else where no test runs"
+                where = f"{call.file}::{call.function}"
+                yield Finding("no-special-case", where, what, shown=True)
+                return
+
+
+def _distinct(calls: Iterable[Call]) -> list[Call]:
+    found = {(call.test, call.function, call.again): call for call in calls}
+    return list(found.values())[:MOST_CALLS]
+
+
+def _same(call: Call, old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a call that is known on the old code, in a test and outside, does the same on the
+    new one, in one kind of surroundings at least."""
+    if not old or not new or old[0].get("end") != call.end:
+        return False
+    return any(row.get("end") == call.end for row in new)
+
+
+def _replayed(
+    trial: _Trial, patches: Sequence[str], calls: Sequence[Call]
+) -> list[list[dict[str, Any]]]:
+    """For each call what came of it, once for each kind of surroundings."""
+    workspace = trial.workspace
+    with applied(workspace, *filter(str.strip, patches)):
+        tests = [p for p in workspace.files() if is_test_file(p) or is_runner_file(p)]
+        _write_plan(workspace, calls)
+        command = _OUTSIDE.format(
+            tests=" ".join(map(shlex.quote, tests)) or "/nowhere",
+            sources=SOURCES, plan=_PLAN, target=_REPLAYED,
+        )  # fmt: skip
+        workspace.run(command, timeout=trial.timeout)
+        return _by_place(workspace, len(calls))
+
+
+def _write_plan(workspace: Workspace, calls: Sequence[Call]) -> None:
+    write_sources(workspace)
+    plan = {"calls": [c.again for c in calls], "paths": calls[0].paths, "beside": True}
+    workspace.write(_PLAN, json.dumps(plan).encode())
+
+
+def _by_place(workspace: Workspace, count: int) -> list[list[dict[str, Any]]]:
+    found: list[list[dict[str, Any]]] = [[] for _ in range(count)]
+    for row in rows_of(workspace, _REPLAYED):
+        place = row.get("place")
+        if isinstance(place, int) and 0 <= place < count:
+            found[place].append(row)
+    return found
+
+
+def _control(trial: _Trial, test: Standing, calls: Sequence[Call]) -> list[list[dict[str, Any]]]:
+    """The same calls in a test of the same name and place, with nothing set up."""
+    workspace, root = trial.workspace, trial.workspace.root
+    text = _CONTROL.format(
+        name=name_of(test.id).partition("[")[0], sources=f"{root}/{SOURCES}",
+        plan=f"{root}/{_PLAN}", target=f"{root}/{_REPLAYED}",
+    )  # fmt: skip
+    with applied(workspace, *filter(str.strip, (trial.change.tests, trial.change.code))):
+        _write_plan(workspace, calls)
+        workspace.write(test.file, text.encode())
+        workspace.run_tests(TestSelection((test.file,)), timeout=trial.timeout)
+        return _by_place(workspace, len(calls))
+
+
+def _special_cases(
+    trial: _Trial, tests: Collection[str], calls: Sequence[Call],
+    old: Sequence[Sequence[Mapping[str, Any]]], new: Sequence[Sequence[Mapping[str, Any]]],
+) -> Iterator[Finding]:  # fmt: skip
+    """Functions that do something else at the turned calls, and nearly nowhere beside them."""
+    judged: dict[tuple[str, str], list[bool]] = {}
+    for call, was, now in zip(calls, old, new, strict=True):
+        if not was or not now or was[0].get("end") == now[0].get("end"):
+            continue
+        told = _is_special(was[0], now[0])
+        if told is not None and trial.is_changed(call):
+            judged.setdefault((call.file, call.function), []).append(told)
+    for (file, function), special in judged.items():
+        if all(special):
+            what = f"{function} does what it did before, but for the test's own values"
+            yield Finding("no-special-case", f"{file}::{function}", what, shown=True)
+
+
+def _is_special(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool | None:
+    """Whether a call that differs stands alone; None where that cannot be told.
+
+    One at a border does not: beside it one that does the same as before goes the same way through
+    the new code, and another one does not.
+    """
+    match was.get("near"), now.get("near"), now.get("same way"):
+        case list(before), list(after), list(way):
+            pass
+        case _:
+            return None
+    pairs = list(zip(before, after, way, strict=False))
+    if now.get("edge") is True or not pairs or "end" not in was:
+        return None
+    differ = sum(one != other for one, other, _ in pairs)
+    at_border = any(same and one == other for one, other, same in pairs) and not all(way)
+    return differ < SPECIAL * len(pairs) and not at_border

@@ -1,0 +1,182 @@
+"""What the experiments of the gate do, one by one; `test_endings.py` has them together."""
+
+from __future__ import annotations
+
+import base64
+import pickle
+import sys
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from refute.gating import judging
+from refute.gating.change import Place, open_change
+from refute.gating.disguise import _disguised
+from refute.gating.experiments import _is_special
+from refute.gating.reading import names_to_weigh, told_words
+from refute.hardening import testing
+from refute.hardening.outcomes import other_outcomes
+from refute.issue.observed_calls import Call, name_of
+from refute.recording.replaying import replayed
+from refute.workspace import testruns
+
+from .endings import RIGHT, planted
+
+OLD = '''"""Old."""
+LIMIT = 1
+
+
+def total(prices, less=0):
+    """The sum."""
+    return sum(prices) - less
+
+
+class Box:
+    size = 1
+
+    def fits(self, n):
+        return n < self.size
+'''
+NEW = '''"""New."""
+LIMIT = 2  # not one
+
+
+def total(prices, less=1):
+    """The sum, never below zero."""
+    return max(0, _net(prices, less))  # a phrase
+
+
+def _net(prices, less):
+    return sum(prices) - less
+
+
+class Box:
+    size = 2
+
+    def fits(self, n):
+        return n < self.size
+'''
+
+
+def loaded(text: str) -> dict[str, Any]:
+    space: dict[str, Any] = {"__file__": "shop.py", "__name__": "shop"}
+    exec(text, space)
+    return space
+
+
+def test_nothing_of_a_disguised_module_can_be_read() -> None:
+    found = _disguised(OLD, NEW)
+    space = loaded(found.text)
+    assert (space["total"]([1], 3), space["LIMIT"]) == (0, 2)
+    assert (space["__doc__"], space["total"].__doc__) == ("Old.", "The sum.")
+    assert "phrase" not in found.text
+    assert "max" not in found.text
+    assert sorted(found.chosen.values()) == ["_net", "total"]
+    assert found.names == {"LIMIT", "size"}
+
+
+def test_knocked_out_functions_are_those_of_before() -> None:
+    space = loaded(_disguised(OLD, NEW).knocked_out)
+    assert (space["total"]([1]), space["total"]([1], 3)) == (1, -2)
+    with pytest.raises(SystemError):
+        space["_net"]([1], 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "given", "special"),
+    [
+        ("max(0, n - 5)", {"n": 3}, False),
+        ("0 if n == 3 else n - 5", {"n": 3}, True),
+        ("{3: 0}.get(n, n - 5)", {"n": 3}, True),
+        ("n - 5 if n > 3 else n - 4", {"n": 3}, False),
+        ("n * 1", {"n": 0}, None),
+    ],
+)
+def test_neighbours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, given: Any, special: bool | None
+) -> None:
+    call = base64.b64encode(pickle.dumps(("near_by", "f", given))).decode()
+    rows = []
+    for body in ("n - 5", change):
+        (tmp_path / "near_by.py").write_text(f"def f(n):\n    return {body}\n")
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "near_by", raising=False)
+        sys.dont_write_bytecode, kept = True, sys.dont_write_bytecode
+        rows.append(replayed(call, beside=True))
+        sys.dont_write_bytecode = kept
+    assert _is_special(*rows) is special
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "weighed"),
+    [
+        ("def test_a():\n    assert f(1)\n", "", set()),
+        ("def test_a():\n    assert f(1)\n", "def test_b(): ...\n", set()),
+        ("def test_a():\n    assert f(1)\n", "def test_a(): ...\n", {"test_a"}),
+        ("def test_a():\n    assert f(1)\n", "del test_a\n", None),
+        ("def check(): ...\n", "def check(): 1\n", None),
+        ("NEAR = 1\n", "NEAR = 2\n", None),
+    ],
+)
+def test_which_tests_are_weighed(old: str, new: str, weighed: set[str] | None) -> None:
+    path, texts = "test_a.py", (old, old + new)
+    patch = f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n"
+    before, after = ({path: text} for text in texts)
+    change: Any = SimpleNamespace(tests=patch, before=before, after=after)
+    assert names_to_weigh(change) == weighed
+
+
+def test_other_outcomes_of_a_call() -> None:
+    def outcomes(outcome: str, raised: bool = False) -> list[str]:
+        call = Call("test_a", "f", "a.py", True, outcome, "", outcome=outcome, raised=raised)
+        return [statement for _, statement in other_outcomes(call)]
+
+    assert {"return 1.5", "return 0.501"} <= {*outcomes("0.5")}
+    assert {"return [1]", "return [2]", "return [2, 1]", "return [1, 3]"} <= {*outcomes("[1, 2]")}
+    assert "raise LookupError('something else')" in outcomes("KeyError('a')", raised=True)
+    assert outcomes("Box(size=1)")[0] == "return None"
+
+
+def test_names_of_tests_in_any_runner() -> None:
+    ids = "a/test_x.py::TestA::test_b[1.5-a b]", "test_x.TestA.test_b", "test_b (test_x.TestA)"
+    assert [name_of(id) for id in ids] == ["test_b[1.5-a b]", "test_b", "test_b"]
+
+
+def test_how_often_pytest_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most three times as often as red and green alone would."""
+    starts: Counter[str] = Counter()
+    for module in (testruns, testing):
+
+        def run(*given: Any, real: Any = module._run, **how: Any) -> Any:
+            starts["pytest"] += 1
+            return real(*given, **how)
+
+        monkeypatch.setattr(module, "_run", run)
+    change = open_change(Place(planted(RIGHT[0], tmp_path / "repo"), Path(sys.executable)))
+    judged = judging.judge(change, judging.Settings(behaviour=False))
+    assert (judged.verdict, starts["pytest"]) == ("proven", 6)
+
+
+def said(message: str, values: tuple[str, ...] = ("7",)) -> str:
+    words = told_words("", {}, {}, [message] if message else [], "")
+    return words.of("test_total", ["total"], values)
+
+
+def test_what_a_message_says() -> None:
+    assert said("total: no longer below zero")
+    assert said("total() of these is 7")[:11] == "the message"
+    assert said("test_total had it wrong")
+    assert not said("")
+    assert not said("total: tidy up")
+    assert not said("everything should be better now")
+
+
+def test_what_a_docstring_says() -> None:
+    old = 'def total():\n    """The sum."""\n'
+    new = 'def total():\n    """The sum; of nothing, None instead of 0."""\n'
+    words = told_words("", {"a.py": old}, {"a.py": new}, [], "")
+    assert words.of("test_a", ["total"]) == "the docstring of total"
+    assert words.of("test_a", ["other"]) == ""
