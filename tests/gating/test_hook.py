@@ -68,7 +68,7 @@ def test_trouble_does_not_keep_the_agent(
     status, _, err = hooked(refute, monkeypatch, "no JSON")
     assert status == 1
     assert "no hook message" in err
-    for wrong in ("--nonsense", "--neighbours=-1"):
+    for wrong in ("--nonsense", "--neighbours=-1", "--seconds=3", "--set=calls=0", "--set=x=1"):
         status, _, err = hooked(refute, monkeypatch, "{}", wrong)
         assert status == 1, err
     folder = planted(Ending("", "", SPANS, {"span.py": "x"}), tmp_path / "repo")

@@ -52,7 +52,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 fail_on_option = click.option(
     "--fail-on",
     type=click.Choice(["wrong", "never"]),
-    help="Exit status 1 for nothing else, or never.",
+    help="wrong: exit status 1 for that alone; never: 0.",
 )
 write_baseline_option = click.option(
     "--write-baseline", is_flag=True, help="Write what is found to it; status 0."

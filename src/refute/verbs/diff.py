@@ -54,10 +54,10 @@ class DiffOptions(Asked):
         Path(), "The checkout (here).", flag="-C", metavar="REPO", for_agents=True
     )
     budget: float = parameter(
-        5.0, "For one function.", metavar="SECONDS", above=0, in_files=True, for_agents=True
+        5.0, "Seconds for one function.", metavar="SECONDS", above=0, in_files=True, for_agents=True
     )
     total_budget: float | None = parameter(
-        None, "For all; nothing is told of the rest.", metavar="SECONDS", above=0, in_files=True
+        None, "Seconds for all of them.", metavar="SECONDS", above=0, in_files=True
     )
     only: tuple[str, ...] = parameter(
         (), "Leave out all but these files, functions...", metavar="TARGET", for_agents=True

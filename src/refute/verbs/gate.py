@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -149,6 +150,17 @@ class _HookFailed(RefuteError):
     exit_status: ClassVar[int] = 1
 
 
+@contextmanager
+def _letting_go(hooked: bool) -> Iterator[None]:
+    try:
+        yield
+    except (click.ClickException, RefuteError) as error:
+        if not hooked:
+            raise
+        said = error.format_message() if isinstance(error, click.ClickException) else str(error)
+        raise _HookFailed(f"gate: {' '.join(said.split())}") from None
+
+
 class _Gate(MethodCommand):
     """With --hook, a wrong option does not keep the agent either."""
 
@@ -156,13 +168,12 @@ class _Gate(MethodCommand):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None,
         **extra: Any,
     ) -> click.Context:  # fmt: skip
-        hooked = "--hook" in args
-        try:
+        with _letting_go("--hook" in args):
             return super().make_context(info_name, args, parent, **extra)
-        except click.ClickException as error:
-            if not hooked:
-                raise
-            raise _HookFailed(error.format_message()) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _letting_go(ctx.params["hook"]):
+            return super().invoke(ctx)
 
 
 @click.command("gate", cls=_Gate, levels=("issue",), more=(Bounds,))
@@ -185,10 +196,7 @@ def command(options: GateOptions, hook: bool, as_json: bool) -> int:
     from refute.report.terminal import working
 
     if hook:
-        try:
-            answer = gate_hook(sys.stdin.read(), options=options)
-        except RefuteError as error:
-            raise _HookFailed(f"gate: {' '.join(str(error).split())}") from None
+        answer = gate_hook(sys.stdin.read(), options=options)
         if answer.reason:
             click.echo(answer.reason, err=True)
         return answer.status

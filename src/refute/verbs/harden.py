@@ -35,7 +35,7 @@ class HardenOptions:
         None, "The checkout (that of the first target).", flag="-C", metavar="REPO"
     )
     budget: float = parameter(
-        60.0, "For all but the last runs.", metavar="SECONDS", above=0, in_files=True
+        60.0, "Seconds, but for the last runs.", metavar="SECONDS", above=0, in_files=True
     )
     most: int = parameter(5, "Tests that are offered.", at_least=1)
     recorded: Path | None = parameter(
