@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING
 from refute.diffing.differences import Difference
 from refute.diffing.service import Compared, Diffed
 from refute.report.diffs import observed_source
-from refute.report.formats.contract import Case, Problem, merged
+from refute.report.formats.contract import Case, Problem, merged, short
 from refute.workspace.contract import TestResult
 
 if TYPE_CHECKING:
     from refute.api.fixes import RankedFixes
     from refute.api.fixing import FixResult
     from refute.api.issues import ReproduceResult, VetResult
-
-_LONGEST = 400
-"""Characters of one value."""
 
 
 def case_of_change(one: Compared) -> Case:
@@ -43,7 +40,7 @@ def _difference(one: Compared, difference: Difference) -> Problem:
     after = observed_source(difference.after, difference.kind)
     said = one.intent or ("not mentioned" if one.stated is None else f"see {one.stated.where}")
     source = difference.scenario.source
-    message = f"{_short(source)}: before: {_short(before)}, now: {_short(after)} ({said})"
+    message = f"{short(source)}: before: {short(before)}, now: {short(after)} ({said})"
     detail = "|".join((difference.kind, difference.before.error, difference.after.error))
     return Problem(rule, place.file, place.line, place.qualname, message, detail)
 
@@ -126,9 +123,5 @@ def _test(result: TestResult, state: str, rule: str | None) -> Case:
     if rule is not None:
         failure = result.failure
         text = f"{failure.type}: {failure.message}" if failure else result.outcome
-        problems = (Problem(rule, *where, f"{result.id}: {_short(text)}"),)
+        problems = (Problem(rule, *where, f"{result.id}: {short(text)}"),)
     return Case(*where, state, tuple(problems))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from refute.function.contract import Skipped
 
+LONGEST = 400
+"""Characters of one value in a message."""
 Level = Literal["error", "warning", "note"]
 
 
@@ -137,6 +139,11 @@ class Report:
     def problems(self) -> tuple[Problem, ...]:
         """The problems of all cases."""
         return tuple(problem for case in self.cases for problem in case.problems)
+
+
+def short(text: str) -> str:
+    """The text, cut where it is longer than a value may be."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def merged(problems: Iterable[Problem]) -> tuple[Problem, ...]:

@@ -11,12 +11,9 @@ from refute.function.parallel import Found
 from refute.function.target import Module
 from refute.function.verbs import Fix
 from refute.problems import Trust
-from refute.report.formats.contract import Case, Problem, Proposal, merged
+from refute.report.formats.contract import Case, Problem, Proposal, merged, short
 from refute.sandbox import Raised
 from refute.syntax import functions_in, parse_module
-
-_LONGEST = 400
-"""Characters of one value."""
 
 
 def case_of(module: Module, one: Found) -> Case:
@@ -34,7 +31,7 @@ def problem_of(module: Module, function: str, item: FailingTest | Finding) -> Pr
     """What a failing test or a finding shows of a function."""
     where = file_name(module.source.path), line_of(module.source.text, function), function
     if isinstance(item, Finding):
-        call, actual = _short(call_source(item.call, function)), _short(describe(item.actual))
+        call, actual = short(call_source(item.call, function)), short(describe(item.actual))
         message = f"{call}: {actual} ({item.reason})"
         return Problem(item.kind, *where, message, _outcome(item))
     test = item.test
@@ -42,9 +39,7 @@ def problem_of(module: Module, function: str, item: FailingTest | Finding) -> Pr
     actual, expected = describe(item.actual, test.call), expected_source(test)
     stated = test.trust < Trust.PREDICTED
     sure = "" if stated else f", {test.confidence:.0%} sure"
-    message = (
-        f"{_short(call)}: {_short(actual)}, expected: {_short(expected)} ({test.source}{sure})"
-    )
+    message = f"{short(call)}: {short(actual)}, expected: {short(expected)} ({test.source}{sure})"
     if stated:
         return Problem("wrong-output", *where, message, f"{call} -> {expected}")
     return Problem("predicted-output", *where, message, _outcome(item))
@@ -62,10 +57,6 @@ def _proposal(fix: Fix) -> Proposal | None:
     best = fix.result.candidates[0]
     sure = "" if best.confidence is None else f" ({best.confidence:.0%})"
     return Proposal(fix.before, fix.code, f"{fix.state}{sure}: {'; '.join(best.edits)}")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 # -- how a report names files, and on which line a function begins ---------------------------------
