@@ -67,7 +67,7 @@ def test_a_task_goes_through_json(task: Task) -> None:
         ('{"tests": [{"stdout": "x"}], "checker": "same_set"}', "none of exact, lines, tokens"),
         ('{"entry_point": "f", "tests": [{}], "checker": "lines"}', "none of same_set"),
         ('{"source": "assert 1", "tests": [{}]}', "no other tests"),
-        ('{"entry_point": "f", "tests": [{"seconds": -1}]}', "limits must be positive"),
+        ('{"entry_point": "f", "tests": [{"seconds": -1}]}', "> 0.0 - at `$.tests[0].seconds`"),
         ('{"kind": "asserts"}', "needs their `source`"),
     ],
 )

@@ -225,11 +225,6 @@ def _positive(limit: float | None) -> bool:
 
 Seconds = Annotated[float, Meta(gt=0, description="CPU seconds that a test may use.")]
 Memory = Annotated[int, Meta(gt=0, description="Bytes that the program may use.")]
-EntryPoint = Annotated[str, Meta(description="Name of the function that is called.")]
-Tolerance = Annotated[float, Meta(ge=0, description="Absolute tolerance for floats.")]
-Checker = Annotated[
-    str | None, Meta(description="How outputs are compared where equality is not the rule.")
-]
 
 
 class TestData(msgspec.Struct, forbid_unknown_fields=True):
@@ -249,18 +244,23 @@ class TestData(msgspec.Struct, forbid_unknown_fields=True):
     memory: Memory | None = None
 
 
-class TaskData(msgspec.Struct, forbid_unknown_fields=True):
+class Demands(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What is called, how outputs are compared, and what a program may use."""
+
+    entry_point: Annotated[str, Meta(description="Name of the function that is called.")] = ""
+    atol: Annotated[float, Meta(ge=0, description="Absolute tolerance for floats.")] = 0.0
+    checker: Annotated[str | None, Meta(description="Where equality is not the rule.")] = None
+    seconds: Seconds = 2.0
+    memory: Memory = 1 << 30
+
+
+class TaskData(Demands, forbid_unknown_fields=True, kw_only=True):
     """A `Task` as JSON."""
 
-    entry_point: EntryPoint = ""
     tests: list[TestData] = []
     kind: Kind | None = None
     source: Annotated[str, Meta(description="The file of asserts.")] = ""
     id: str = ""
-    atol: Tolerance = 0.0
-    checker: Checker = None
-    seconds: Seconds = 2.0
-    memory: Memory = 1 << 30
     run_seconds: Annotated[
         float, Meta(gt=0, description="Elapsed seconds for all tests of a program.")
     ] = 60.0

@@ -11,16 +11,7 @@ from msgspec import Meta
 from refute.errors import InputError
 from refute.jsontext import parse_json
 from refute_lab.rewards import Task, Test
-from refute_lab.rewards.task import (
-    Checker,
-    EntryPoint,
-    Kind,
-    Memory,
-    Seconds,
-    TaskData,
-    TestData,
-    Tolerance,
-)
+from refute_lab.rewards.task import Demands, Kind, TaskData, TestData
 
 MOST_MEMORY = 4 << 30
 """Bytes that a program may ask for."""
@@ -137,20 +128,14 @@ class GradeBatch(msgspec.Struct, forbid_unknown_fields=True):
     partial: Annotated[bool, Meta(description="Of all items.")] = False
 
 
-class GradeTest(msgspec.Struct, forbid_unknown_fields=True):
+class GradeTest(Demands, forbid_unknown_fields=True, kw_only=True):
     """A generated test: a call, or the source of a file of asserts."""
 
     test: str | TestData
     reference: Annotated[str, Meta(description="A right program.")]
     faulty: Annotated[
-        list[str],
-        Meta(min_length=1, description="Programs that the test should tell from it."),
+        list[str], Meta(min_length=1, description="Programs that the test should tell from it.")
     ]
-    entry_point: EntryPoint = ""
-    atol: Tolerance = 0.0
-    checker: Checker = None
-    seconds: Seconds = 2.0
-    memory: Memory = 1 << 30
 
 
 _ANY_TEST = "assert True"
