@@ -8,6 +8,7 @@ little as can be before its program: it is the larger part of what a small progr
 
 from __future__ import annotations
 
+import datetime  # here, where nothing of a project can stand in its place
 import gc
 import marshal
 import mmap
@@ -163,8 +164,6 @@ def _work_elsewhere() -> None:
 
 def _set_the_clock() -> None:
     """As far as Python's own functions tell the time."""
-    import datetime
-
     now, local, utc, written = time.time, time.localtime, time.gmtime, time.strftime
     time.time = lambda: now() + _LATER
     time.time_ns = lambda: int(time.time() * 1e9)
