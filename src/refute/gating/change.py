@@ -26,8 +26,6 @@ from refute.workspace.recipe import Recipe, Runner
 from refute.workspace.repositories import Clone
 from refute.workspace.snapshot import checkout_root, clone_at, snapshot
 
-__all__ = ["Change", "Place", "open_change"]
-
 _DIFF = (
     "diff-tree", "-r", "-p", "--binary", "--no-color", "--no-ext-diff", "--no-textconv",
     "--no-renames", "--ignore-submodules=all", "--src-prefix=a/", "--dst-prefix=b/",

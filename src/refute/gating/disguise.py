@@ -18,8 +18,6 @@ from refute.errors import reason_to_skip
 from refute.gating.change import Change
 from refute.syntax import Function, first_line, parse_module, readable_module
 
-__all__ = ["Disguised", "disguised", "functions_of"]
-
 _LOADED = (
     "exec(compile(__import__('zlib').decompress(__import__('base64').b64decode({code!r})).decode(),"
     " __file__, 'exec', 0, True))"

@@ -16,20 +16,25 @@ from typing import Any
 
 from refute.errors import WorkspaceUnavailable
 from refute.gating.change import Change
-from refute.gating.experiments import turned
-from refute.gating.findings import Finding, Weighed
+from refute.gating.experiments import Turned, turned
+from refute.gating.findings import Weighed
 from refute.gating.reading import names_to_weigh
-from refute.gating.running import Standing, changed_test_files, run_on, selection_of, standings
+from refute.gating.running import (
+    Standing,
+    alone,
+    changed_test_files,
+    run_on,
+    selection_of,
+    standings,
+)
 from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.drafting.original import Original
-from refute.issue.observed_calls import Call, calls_of, watch_tests
+from refute.issue.observed_calls import calls_of, watch_tests
 from refute.methods import Bounds
-from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
+from refute.workspace.contract import TestReport, TestResult, Workspace
 from refute.workspace.patches import is_test_file, touched_files
 from refute.workspace.states import holds_tests
 from refute.workspace.statuses import NO_TESTS, newly_failing, statuses
-
-__all__ = ["Evidence", "gathered"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +51,12 @@ class Evidence:
     """Other test files that were run."""
     tests: tuple[Standing, ...]
     """Of the changed files, and of the others those that turned."""
-    turned: tuple[Standing, ...] = ()
-    """Red before and green now, in every run."""
-    flaky: tuple[str, ...] = ()
-    """Ids of tests that seemed to have turned, or to be broken, and stood otherwise when asked
-    again."""
+    found: Turned = field(default_factory=Turned)
+    """What the experiments leave of the tests that seemed to turn."""
+    shaky: tuple[str, ...] = ()
+    """Ids of tests that seemed to be broken, and stood otherwise when asked again."""
     fell: tuple[TestResult, ...] = ()
     """Tests as they were that pass on the old code and fail on the new, in every run."""
-    executed: frozenset[tuple[str, str]] = frozenset()
-    """(file, function) of the change that the turned tests execute."""
-    findings: tuple[Finding, ...] = ()
-    """Of the experiments."""
-    calls: tuple[Call, ...] = ()
-    """That the turned tests made of what is changed."""
     weighed: Weighed = field(default_factory=Weighed)
     propped: tuple[str, ...] = ()
     """Ids of tests that pass, and do not where what decides how tests run is as it was."""
@@ -107,12 +105,22 @@ def gathered(
             )
     except WorkspaceUnavailable as error:
         notes.append(f"whether tests demand what they did cannot be told: {error}")
-    flaky = (*found.flaky, *shaky)
+    propped = _propped(runs, new, changed)
     return Evidence(
-        old, red, kept, new, changed, near, tests, found.tests, flaky, fell,
-        found.executed, found.findings, found.calls, weighed, _propped(runs, new, changed),
+        old,
+        red,
+        kept,
+        new,
+        changed,
+        near,
+        tests,
+        found,
+        shaky,
+        fell,
+        weighed,
+        propped,
         tuple(notes),
-    )  # fmt: skip
+    )
 
 
 def _propped(runs: _Runs, new: TestReport, changed: Sequence[str]) -> tuple[str, ...]:
@@ -182,10 +190,8 @@ class _Runs:
 
     def single(self, state: str, results: Iterable[Standing | TestResult]) -> TestReport:
         """Single tests again, alone."""
-        chosen = list(results)
-        files = tuple(dict.fromkeys(one.file for one in chosen if one.file))
-        selection = TestSelection(files, tuple(one.id for one in chosen))
-        return run_on(self.workspace, self.patches(state), selection, timeout=self.timeout)
+        patches = self.patches(state)
+        return run_on(self.workspace, patches, alone(results), timeout=self.timeout)
 
 
 def _former_test_files(change: Change) -> tuple[str, ...]:

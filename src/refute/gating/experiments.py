@@ -9,9 +9,7 @@ control       where that is something else: the same calls in a test that sets n
 
 from __future__ import annotations
 
-import json
 import random
-import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,44 +17,17 @@ from typing import Any
 from refute.gating.change import Change
 from refute.gating.disguise import Disguised, disguised
 from refute.gating.findings import Finding
-from refute.gating.running import Standing, run_on, selection_of
-from refute.issue.observed_calls import (
-    SOURCES,
-    Call,
-    calls_of,
-    name_of,
-    rows_of,
-    watch_tests,
-    watching_line,
-    write_sources,
-)
-from refute.workspace.applying import applied
+from refute.gating.running import Standing, alone, run_on
+from refute.issue.observed_calls import Call, calls_of, name_of, watch_tests, watching_line
+from refute.issue.replayed_calls import replay_in_test, replay_outside
 from refute.workspace.contract import TestReport, TestSelection, Workspace
-from refute.workspace.control import plant, unseen
-from refute.workspace.patches import is_runner_file, is_test_file
+from refute.workspace.control import MOST, plant, unseen
 from refute.workspace.statuses import statuses
-
-__all__ = ["Turned", "turned"]
 
 MOST_CALLS = 40
 """That are made again."""
 SPECIAL = 0.1
 """A change for one value changes less than this share of the calls beside (of the prototype)."""
-_PLAN, _REPLAYED = ".refute/plan.json", ".refute/replayed.jsonl"
-_OUTSIDE = (
-    "printf '%s\\0' {tests} | xargs -0 rm -f --; find . -depth -type d -empty -delete; "
-    'root="$PWD"; cd "$(mktemp -d)" && env -i PATH="$PATH" HOME="$PWD" TMPDIR="$TMPDIR" '
-    "PYTHONHASHSEED=0 python -c 'import sys; sys.path.insert(0, sys.argv[1]); "
-    "from refute.recording.replaying import main; main(*sys.argv[2:])' "
-    '"$root/{sources}" "$root/{plan}" "$root/{target}"'
-)
-_CONTROL = """def {name}(*given):
-    if given:
-        return given[0](*given[1], **given[2])
-    __import__("sys").path.insert(0, {sources!r})
-    from refute.recording.replaying import here
-    here({plan!r}, {target!r}, {name})
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +53,11 @@ def turned(
         return Turned()
     modules, unknown = disguised(change)
     trial = _Trial(change, workspace, tuple(candidates), timeout, modules)
-    knocked_out = statuses(trial.run(trial.knock_out, selection_of([one.id for one in candidates])))
-    ids = {one.id for one in candidates}
+    knocked_out = statuses(trial.run(trial.knock_out, alone(candidates)))
+    ids, files = {one.id for one in candidates}, alone(candidates).files
     passing = [one for one in new.results if one.id in ids and one.outcome == "passed"]
     chance, planted, rows = random.SystemRandom(), list[Any](), list[dict[str, Any]]()
-    chosen = chance.sample(passing, min(12, len(passing)))
-    files = tuple(dict.fromkeys(one.file for one in candidates if one.file))
+    chosen = chance.sample(passing, min(MOST, len(passing)))
 
     def prepare(workspace: Workspace) -> None:
         planted.extend(plant(workspace, chosen, files, chance, beside=True))
@@ -102,7 +72,7 @@ def turned(
     flaky = list[str]()
     for one in candidates:
         if after.of(one.id, one.file) != "pass":
-            if statuses(trial.run(None, trial.alone(one))).of(one.id, one.file) == "pass":
+            if statuses(trial.run(None, alone([one]))).of(one.id, one.file) == "pass":
                 what = "the test passes only where the text of the change can be read"
                 findings.append(Finding("red-first", one.id, what, shown=True))
             else:
@@ -147,13 +117,10 @@ class _Trial:
         return run_on(self.workspace, (self.change.patch,), selection, timeout=self.timeout,
                       prepare=prepare, calls=calls)  # fmt: skip
 
-    def alone(self, one: Standing) -> TestSelection:
-        return TestSelection((one.file,) if one.file else (), (one.id,))
-
     def is_red(self, one: Standing) -> bool:
         """Whether a test fails on the old code once more."""
         patches = (self.change.tests, self.change.runner)
-        again = run_on(self.workspace, patches, self.alone(one), timeout=self.timeout)
+        again = run_on(self.workspace, patches, alone([one]), timeout=self.timeout)
         return statuses(again).of(one.id, one.file) == "fail"
 
     def is_changed(self, call: Call) -> bool:
@@ -189,7 +156,8 @@ def _outside(
     calls = [*was, *now]
     if not calls:
         return
-    old, new = (_replayed(trial, patches, calls) for patches in ((), (trial.change.code,)))
+    workspace, code, timeout = trial.workspace, trial.change.code, trial.timeout
+    old, new = (replay_outside(workspace, patches, calls, timeout) for patches in ((), (code,)))
     yield from _special_cases(trial, names, now, old[len(was) :], new[len(was) :])
     suspects = []
     for place, call in enumerate(calls):
@@ -217,7 +185,8 @@ def _outside(
         return
     for name in dict.fromkeys(calls[place].test for place in suspects):
         some = [place for place in dict.fromkeys(suspects) if calls[place].test == name]
-        control = _control(trial, names[name], [calls[place] for place in some])
+        again, patches = [calls[place] for place in some], (trial.change.tests, code)
+        control = replay_in_test(workspace, patches, names[name].file, again, timeout)
         for place, rows in zip(some, control, strict=True):
             outside = {row.get("end") for row in new[place]}
             inside = {row.get("end") for row in rows} - {None}
@@ -240,51 +209,6 @@ def _same(call: Call, old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[st
     if not old or not new or old[0].get("end") != call.end:
         return False
     return any(row.get("end") == call.end for row in new)
-
-
-def _replayed(
-    trial: _Trial, patches: Sequence[str], calls: Sequence[Call]
-) -> list[list[dict[str, Any]]]:
-    """For each call what came of it, once for each kind of surroundings."""
-    workspace = trial.workspace
-    with applied(workspace, *filter(str.strip, patches)):
-        tests = [p for p in workspace.files() if is_test_file(p) or is_runner_file(p)]
-        _write_plan(workspace, calls)
-        command = _OUTSIDE.format(
-            tests=" ".join(map(shlex.quote, tests)) or "/nowhere",
-            sources=SOURCES, plan=_PLAN, target=_REPLAYED,
-        )  # fmt: skip
-        workspace.run(command, timeout=trial.timeout)
-        return _by_place(workspace, len(calls))
-
-
-def _write_plan(workspace: Workspace, calls: Sequence[Call]) -> None:
-    write_sources(workspace)
-    plan = {"calls": [c.again for c in calls], "paths": calls[0].paths, "beside": True}
-    workspace.write(_PLAN, json.dumps(plan).encode())
-
-
-def _by_place(workspace: Workspace, count: int) -> list[list[dict[str, Any]]]:
-    found: list[list[dict[str, Any]]] = [[] for _ in range(count)]
-    for row in rows_of(workspace, _REPLAYED):
-        place = row.get("place")
-        if isinstance(place, int) and 0 <= place < count:
-            found[place].append(row)
-    return found
-
-
-def _control(trial: _Trial, test: Standing, calls: Sequence[Call]) -> list[list[dict[str, Any]]]:
-    """The same calls in a test of the same name and place, with nothing set up."""
-    workspace, root = trial.workspace, trial.workspace.root
-    text = _CONTROL.format(
-        name=name_of(test.id).partition("[")[0], sources=f"{root}/{SOURCES}",
-        plan=f"{root}/{_PLAN}", target=f"{root}/{_REPLAYED}",
-    )  # fmt: skip
-    with applied(workspace, *filter(str.strip, (trial.change.tests, trial.change.code))):
-        _write_plan(workspace, calls)
-        workspace.write(test.file, text.encode())
-        workspace.run_tests(TestSelection((test.file,)), timeout=trial.timeout)
-        return _by_place(workspace, len(calls))
 
 
 def _special_cases(

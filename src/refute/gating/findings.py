@@ -8,8 +8,6 @@ from typing import Literal
 
 from refute.errors import InputError
 
-__all__ = ["ALWAYS", "RULES", "Finding", "Lost", "Rule", "Weighed", "chosen_rules"]
-
 GateVerdict = Literal["proven", "not proven", "nothing against it", "nothing to prove"]
 """`nothing against it`: no rule is broken, and `red-first` was left out; `nothing to prove`: no
 code changed."""

@@ -18,8 +18,6 @@ from refute.jsontext import parse_json
 from refute.storage import cache_folder, write_atomically
 from refute.workspace.cache import key_of
 
-__all__ = ["BLOCK", "HookMessage", "Memory", "read_message", "reason_of"]
-
 BLOCK = 2
 """Exit status that keeps the agent at work."""
 _MOST_FINDINGS = 6

@@ -10,20 +10,18 @@ from pathlib import Path
 from refute.diffing.changes import changed
 from refute.diffing.comparison import Settings as Looking
 from refute.diffing.revisions import open_revisions
-from refute.diffing.service import Compared, Diffed, compare
+from refute.diffing.service import Diffed, compare
 from refute.errors import RefuteError
 from refute.gating.change import Change
 from refute.gating.evidence import Evidence, gathered
 from refute.gating.findings import RULES, Finding, GateVerdict, Rule
 from refute.gating.reading import Reading
 from refute.gating.running import Standing
-from refute.gating.shown import found_by_running, own_turned
+from refute.gating.shown import found_by_running
 from refute.issue.vet import Vetted, vet_fix
 from refute.methods import Bounds
 from refute.sandbox.deadline import end_after
 from refute.workspace.contract import Workspace
-
-__all__ = ["Judged", "Settings", "judge"]
 
 _SECONDS = 2.0
 """For what one function does."""
@@ -159,16 +157,15 @@ def _vetted(
 def _red_first(
     change: Change, evidence: Evidence, vetted: Vetted | None, has_issue: bool
 ) -> list[Finding]:
-    if evidence.turned or (vetted is not None and vetted.verdict == "fixed"):
+    if evidence.found.tests or (vetted is not None and vetted.verdict == "fixed"):
         return []
     if not change.changes_code:
         if not has_issue:
             return []
         return [Finding("red-first", change.head_label, "no code is changed: only tests are")]
-    own = own_turned(evidence)
     if not evidence.tests:
         what = "no test of the change was red on the old code: none was added or changed"
-    elif own:
+    elif any(one.turn == "red to green" for one in evidence.tests):
         what = "the tests that were red on the old code do not count: see the other findings"
     elif all(one.turn == "green before" for one in evidence.tests):
         what = "no test of the change fails on the old code: all pass with and without the change"
@@ -183,8 +180,8 @@ def _unmentioned(looked: Diffed, evidence: Evidence) -> list[Finding]:
     """Functions that behave otherwise, that no word names and no turned test executes."""
     found = []
     for one in looked.functions:
-        if one.unexplained and not _executed(one, evidence):
-            place = one.function.after
+        place = one.function.after
+        if one.unexplained and (place.file, place.qualname) not in evidence.found.executed:
             what = f"{place.qualname} behaves otherwise, and no test and no word is about it"
             shown = next(iter(one.comparison.differences), None)
             if shown is not None:
@@ -193,11 +190,6 @@ def _unmentioned(looked: Diffed, evidence: Evidence) -> list[Finding]:
                 what += f": {one.comparison.broken}"
             found.append(Finding("nothing-else", f"{place.file}:{place.line}", what, shown=True))
     return found
-
-
-def _executed(one: Compared, evidence: Evidence) -> bool:
-    place = one.function.after
-    return (place.file, place.qualname) in evidence.executed
 
 
 def _concluded(
@@ -215,18 +207,18 @@ def _concluded(
             reason += f" (and {len(kept) - 1} more)"
     elif not change.changes_code:
         verdict, reason = "nothing to prove", "no code is changed; the tests that are pass"
-    elif evidence.turned or by_issue:
-        many = len(evidence.turned)
+    elif evidence.found.tests or by_issue:
+        many = len(evidence.found.tests)
         verdict = "proven"
         counted = "1 test" if many == 1 else f"{many} tests"
         reason = f"{counted} failed on the old code, and {'passes' if many == 1 else 'pass'} now"
-        if not evidence.turned:
+        if not evidence.found.tests:
             reason = "a test of the issue's own failed on the old code and passes now"
             notes.append("the change brings no such test itself: add the issue's")
     else:
         verdict, reason = "nothing against it", "no rule is broken; nothing was red before"
     passing = sum(one.outcome == "passed" for one in evidence.kept.results)
     return Judged(
-        verdict, reason, change.base_label, change.head_label, tuple(kept), evidence.turned,
+        verdict, reason, change.base_label, change.head_label, tuple(kept), evidence.found.tests,
         evidence.tests, evidence.near, passing, vetted, tests, looked, tuple(notes),
     )  # fmt: skip

@@ -18,8 +18,6 @@ from refute.gating.findings import Finding, Rule
 from refute.syntax import Function, readable_module, try_parse_statements
 from refute.workspace.patches import added_lines, is_runner_file, is_test_file, touched_files
 
-__all__ = ["Reading", "names_to_weigh", "told_words"]
-
 _CHANGE = re.compile(
     r"(?i)\b(now|instead|no longer|not any ?more|chang\w*|should|expect\w*|must|rather than"
     r"|used to|drop\w*|remov\w*|delet\w*|deprecat\w*|allow\w*|accept\w*|wrong\w*|correct\w*)\b"

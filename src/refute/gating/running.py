@@ -5,7 +5,7 @@ Each state is the base with parts of the change applied, in one workspace, one a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +14,9 @@ from refute.gating.change import Change
 from refute.gating.findings import Turn
 from refute.issue.observed_calls import rows_of
 from refute.workspace.applying import applied
-from refute.workspace.contract import Failure, TestReport, TestSelection, Workspace
+from refute.workspace.contract import Failure, TestReport, TestResult, TestSelection, Workspace
 from refute.workspace.states import files_with_tests, test_files
 from refute.workspace.statuses import NO_TESTS, Statuses, TestStatus, statuses
-
-__all__ = ["Standing", "changed_test_files", "run_on", "selection_of", "standings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +61,13 @@ def selection_of(tests: Sequence[str]) -> TestSelection:
         return TestSelection(tuple(files))
     whole = [one for one in tests if "::" not in one]
     return TestSelection(tuple(files), (*ids, *whole))
+
+
+def alone(tests: Iterable[Standing | TestResult]) -> TestSelection:
+    """These tests, and none beside them."""
+    chosen = list(tests)
+    files = tuple(dict.fromkeys(one.file for one in chosen if one.file))
+    return TestSelection(files, tuple(one.id for one in chosen))
 
 
 def run_on(

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from refute.errors import WorkspaceUnavailable
 from refute.gating.change import Change
 from refute.gating.evidence import Evidence
 from refute.gating.findings import Finding
@@ -19,8 +20,6 @@ from refute.workspace.contract import Failure, TestResult, Workspace
 from refute.workspace.patches import touched_files
 from refute.workspace.statuses import Statuses, statuses
 
-__all__ = ["found_by_running", "own_turned"]
-
 _MISSING = ("ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "TypeError")
 """Failures of a test that asks for what the old code does not have: they say nothing of whether it
 checks what it gets."""
@@ -30,16 +29,11 @@ _SKIPPED = ("skipped", "xfailed", "xpassed")
 _RAN = ("passed", "failed", "error")
 
 
-def own_turned(evidence: Evidence) -> list[Standing]:
-    """Tests that seemed to turn, whether or not they count."""
-    return [one for one in evidence.tests if one.turn == "red to green"]
-
-
 def found_by_running(
     change: Change, reading: Reading, workspace: Workspace, evidence: Evidence, notes: list[str]
 ) -> tuple[Evidence, list[Finding]]:
     """The findings that running shows, and the evidence without tests that do not count."""
-    findings = [*reading.findings(), *_sound(evidence), *evidence.findings]
+    findings = [*reading.findings(), *_sound(evidence), *evidence.found.findings]
     findings += _green_now(reading, evidence)
     findings += _former(reading, evidence, notes)
     findings += _weaker(reading, evidence, notes)
@@ -48,19 +42,22 @@ def found_by_running(
     for id in evidence.propped:
         what = f"without what it changes of how tests run {id} does not pass"
         findings.append(Finding("no-runner-change", runner, what, shown=True))
-    new = [one for one in evidence.turned if _says_nothing(one)]
+    new = [one for one in evidence.found.tests if _says_nothing(one)]
     vacuous: tuple[str, ...] = ()
     if new:
         from refute.gating.strength import kill_nothing
 
-        vacuous = kill_nothing(change, workspace, [one.id for one in new], evidence.calls)
+        try:
+            vacuous = kill_nothing(change, workspace, [one.id for one in new], evidence.found.calls)
+        except WorkspaceUnavailable as error:
+            notes.append(f"whether new tests check anything cannot be told: {error}")
     what = "the test passes whatever the code returns: it checks nothing"
     findings += [Finding("not-vacuous", id, what, shown=True) for id in vacuous]
-    for id in evidence.flaky:
+    for id in (*evidence.found.flaky, *evidence.shaky):
         notes.append(f"{id} stands differently from run to run: it does not count")
     notes += evidence.notes
-    turned = tuple(one for one in evidence.turned if one.id not in vacuous)
-    return replace(evidence, turned=turned), findings
+    turned = tuple(one for one in evidence.found.tests if one.id not in vacuous)
+    return replace(evidence, found=replace(evidence.found, tests=turned)), findings
 
 
 def _sound(evidence: Evidence) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from itertools import islice, zip_longest
 
 from refute.diffing.definitions import Definitions
 from refute.diffing.modules import Module
+from refute.errors import WorkspaceUnavailable
 from refute.gating.change import Change
 from refute.gating.disguise import functions_of
 from refute.gating.findings import Lost, Weighed
@@ -21,8 +22,6 @@ from refute.hardening.testing import Trial, run_on_mutants
 from refute.issue.observed_calls import Call, name_of, write_sources
 from refute.workspace.applying import applied
 from refute.workspace.contract import Workspace
-
-__all__ = ["kill_nothing", "weakened"]
 
 MOST_MUTANTS = 160
 SECONDS = 120.0
@@ -44,6 +43,8 @@ def weakened(
     if not chosen:
         return Weighed()
     new = _run(workspace, (change.patch,), after, chosen)
+    if not new.tests:
+        raise WorkspaceUnavailable(new.reason)
     found, gone, kept = dict[str, Lost](), set[str](), set[str]()
     for place, number in enumerate(noticed):
         fate = new.fates[place]
@@ -81,7 +82,8 @@ def _run(
 ) -> Trial:
     with applied(workspace, *filter(str.strip, patches)):
         write_sources(workspace)
-        there = [one for one in tests if one.partition("::")[0] in set(workspace.files())]
+        files = set(workspace.files())
+        there = [one for one in tests if one.partition("::")[0] in files]
         return run_on_mutants(workspace, there, mutants, seconds=SECONDS) if there else Trial()
 
 
