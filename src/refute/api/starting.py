@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+import difflib
+import json
+import shlex
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +16,10 @@ from typing import Any
 from refute.api.calling import Shown
 from refute.errors import InputError
 from refute.extras import requirement
-from refute.starter import PARTS, Proposal, proposals, write_proposals
+from refute.files import read_file
+from refute.jsontext import parse_json
+from refute.storage import refuse_links, write_output
+from refute.workspace.infer import toml_of
 from refute.workspace.snapshot import checkout_root
 
 USUAL = ("settings", "workflow", "agents")
@@ -65,3 +72,187 @@ def init(
     known = requirement()
     source = source or ("" if known.startswith("/") else known)
     return InitResult(root, tuple(proposals(root, parts, source)))
+
+
+HOOK = "refute gate --hook"
+_HOOK_SECONDS = 600
+_MOST = 1 << 20
+
+SETTINGS = """\
+[tool.refute]
+budget = 5.0  # seconds for one function
+neighbours = 5  # existing test files near a change that are run
+"""
+WORKFLOW = """\
+name: refute
+on: pull_request
+permissions:
+  contents: read
+jobs:
+  gate:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+        with:
+          fetch-depth: 0
+      - uses: actions/setup-python@v5
+        with:
+          python-version: "3.12"
+      - run: |
+          python -I -m venv "$RUNNER_TEMP/refute"
+          "$RUNNER_TEMP/refute/bin/python" -I -m pip install {refute}
+      - run: python -m pip install pytest{install}
+      - run: |
+          "$RUNNER_TEMP/refute/bin/refute" gate --base "origin/$BASE" --python "$(which python)"
+        env:
+          BASE: ${{{{ github.base_ref }}}}
+"""
+BEGIN, END = "<!-- refute: begin -->", "<!-- refute: end -->"
+AGENTS = f"""\
+{BEGIN}
+## Before you say that a fix is done
+
+- Write the test first. See it fail on the old code for the reason of the issue, then fix the code.
+- Run `refute gate`. It runs the tests of your change on the old code and on the new, those near it
+  on both, and says what else the change does. Exit status 0: shown; 1: not, with the reasons.
+- Do not weaken a test. Where a test must demand something else, say why in the docstring, the issue
+  or the message of the commit. No skip, no expected failure, no `conftest.py` trick.
+- `refute hunt FILE.py` finds inputs on which code is wrong; `refute diff` finds what a change does.
+{END}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What would become of one file."""
+
+    path: str
+    """Below the root of the repository."""
+    before: str
+    """"" where there is no file."""
+    after: str
+    """The same where it is left alone."""
+    reason: str = ""
+    """Why it is left alone."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything would be written."""
+        return self.after != self.before
+
+    @property
+    def diff(self) -> str:
+        """What would be written, as a unified diff."""
+        old, new = (text.splitlines(keepends=True) for text in (self.before, self.after))
+        first = f"a/{self.path}" if self.before else "/dev/null"
+        return "".join(difflib.unified_diff(old, new, first, f"b/{self.path}"))
+
+
+Maker = Callable[[Path, str], Proposal]
+
+
+def proposals(root: Path, parts: tuple[str, ...], source: str) -> Iterator[Proposal]:
+    """Yield what the parts would make of the repository at `root`. Nothing is written.
+
+    `source`: the requirement that the workflow installs refute from; "" where none is known.
+    """
+    for name, make in PARTS.items():
+        if name in parts:
+            yield make(root, source)
+
+
+def write_proposals(root: Path, made: tuple[Proposal, ...]) -> tuple[str, ...]:
+    """Write what changes, and return the paths. Raises `InputError` where a file is not what it was
+    when the proposal was made, or cannot be written."""
+    written = []
+    for one in made:
+        if not one.changes:
+            continue
+        path = root / one.path
+        if _text(root, one.path) != one.before:
+            raise InputError(f"{path}: has changed meanwhile: nothing is written there")
+        try:
+            write_output(path, one.after, folders=True)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+        written.append(one.path)
+    return tuple(written)
+
+
+def _text(root: Path, path: str) -> str:
+    """The file's text; "" where there is none. Raises `InputError` for a link, and for
+    what is no text."""
+    place = root / path
+    refuse_links(place)
+    try:
+        return read_file(place, limit=_MOST).decode("utf-8")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"{place}: cannot be read as text") from None
+
+
+def _settings(root: Path, _: str) -> Proposal:
+    path = "pyproject.toml"
+    before = _text(root, path)
+    if not before:
+        return Proposal(path, "", "", "there is none: give settings on the command line")
+    table = toml_of(before)
+    if not table:
+        return Proposal(path, before, before, "it is no TOML")
+    if "refute" in table.get("tool", {}):
+        return Proposal(path, before, before, "it has a [tool.refute] already")
+    return Proposal(path, before, f"{before.rstrip()}\n\n{SETTINGS}")
+
+
+def _workflow(root: Path, source: str) -> Proposal:
+    path = ".github/workflows/refute.yml"
+    before = _text(root, path)
+    if before:
+        return Proposal(path, before, before, "it is there already")
+    if not source:
+        return Proposal(path, "", "", "name what it installs refute from: --source git+https://...")
+    install = ""
+    if "project" in toml_of(_text(root, "pyproject.toml")) or (root / "setup.py").is_file():
+        install = " -e ."
+    elif (root / "requirements.txt").is_file():
+        install = " -r requirements.txt"
+    return Proposal(path, "", WORKFLOW.format(refute=shlex.quote(source), install=install))
+
+
+def _hook(root: Path, _: str) -> Proposal:
+    path = ".claude/settings.json"
+    before = _text(root, path)
+    settings: Any = {}
+    if before:
+        try:
+            settings = parse_json(before)
+        except ValueError as error:
+            return Proposal(path, before, before, f"it is no JSON: {error}")
+    hooks = settings.setdefault("hooks", {}) if isinstance(settings, dict) else None
+    stops = hooks.setdefault("Stop", []) if isinstance(hooks, dict) else None
+    if not isinstance(stops, list):
+        return Proposal(path, before, before, "its hooks have a form that is not known here")
+    if "refute gate" in json.dumps(stops):
+        return Proposal(path, before, before, "the hook is there already")
+    command = {"type": "command", "command": HOOK, "timeout": _HOOK_SECONDS}
+    stops.append({"hooks": [command]})
+    return Proposal(path, before, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
+
+
+def _agents(root: Path, _: str) -> Proposal:
+    path = "AGENTS.md"
+    before = _text(root, path)
+    if BEGIN in before:
+        return Proposal(path, before, before, "it speaks of refute already")
+    head = f"{before.rstrip()}\n\n" if before.strip() else "# For coding agents\n\n"
+    return Proposal(path, before, head + AGENTS)
+
+
+PARTS: dict[str, Maker] = {
+    "settings": _settings,
+    "workflow": _workflow,
+    "agents": _agents,
+    "hook": _hook,
+}
+"""By name: what can be set up."""

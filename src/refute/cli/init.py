@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
+from refute.api.starting import PARTS
 from refute.cli.declared import FILE
 from refute.cli.options import json_option
 from refute.cli.output import remark, show
-from refute.starter import PARTS
 
 
 @click.command("init")
