@@ -19,9 +19,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from refute.core.starting import start_module
+from refute.core.storage import write_output
 from refute.errors import InputError
-from refute.starting import start_module
-from refute.storage import write_output
 
 
 def main() -> int:

@@ -28,6 +28,7 @@ from typing import Any
 
 from packages import Half, Source, draw, half_of, modules, parser, share, work
 
+from refute.core.problems import Scenario
 from refute.function.project import surroundings
 from refute.function.scenarios.carving import (
     Package,
@@ -42,10 +43,9 @@ from refute.function.scenarios.observation import LIMITS, observe, same_value
 from refute.function.scenarios.pieces import Piece
 from refute.function.scenarios.proposing import Proposer, Target
 from refute.function.scenarios.running import explore, reader_of, runner
-from refute.problems import Scenario
 from refute.sandbox import Program, Sandbox
 from refute.sandbox.local import LocalSandbox
-from refute.syntax import Function, find_function, readable_module
+from refute.source.syntax import Function, find_function, readable_module
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,11 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from refute.core.problems import FunctionProblem, UnitTest
 from refute.function.project_sandbox import ProjectSandbox, check_loads
 from refute.function.search.inputs import propose_inputs
 from refute.function.search.repair import repair
 from refute.function.target import open_target, problem_of
-from refute.problems import FunctionProblem, UnitTest
 from refute.sandbox import Program, Returned
 from refute.sandbox.local import LocalSandbox
 

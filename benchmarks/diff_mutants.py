@@ -38,7 +38,7 @@ from refute.diffing.revisions import open_revisions
 from refute.diffing.service import Diffed, compare
 from refute.errors import RefuteError
 from refute.report.diffs import observed_source
-from refute.syntax import find_function, try_parse
+from refute.source.syntax import find_function, try_parse
 
 AMPLE = 60.0  # seconds, where scenarios are counted
 PATIENCE = 10  # times the scenarios, in the long search where scenarios are counted

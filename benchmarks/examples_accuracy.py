@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from refute.core.problems import Trust, UnitTest
 from refute.function.examples import read_examples
-from refute.problems import Trust, UnitTest
 from refute.sandbox import Limits, Outcome, Program, Raised, Returned
 from refute.sandbox.equality import equal
 from refute.sandbox.local import LocalSandbox

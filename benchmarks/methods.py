@@ -19,7 +19,7 @@ names a model that was trained to write them. What is run, with `refute bench`:
 - `bounds`: debugging with right failing tests, and with gold outputs, as upper bounds.
 
 Each problem is worked on once (`--runs`), with three tests: the denominators are the paper's, 510
-tests and 170 programs for MBPP+Fix (Hard). `--preset` names the settings (`refute.presets`; `none`:
+tests and 170 programs for MBPP+Fix (Hard). `--preset` names the settings (`core.presets`; `none`:
 ours). Everything is resumable: the same command goes on, and answers are never paid for twice. At
 the end `refute report` compares all of it with the paper: the page is beside the folder
 (`runs/methods.html`).

@@ -52,6 +52,7 @@ from packages import (
 from sessions import distinct, from_docstring, from_tests, varied
 
 from refute.cli.exit_statuses import status_of_states
+from refute.core.problems import FunctionProblem
 from refute.errors import InputError
 from refute.function.contract import Ask, MethodResult
 from refute.function.given_tests import read_given
@@ -59,7 +60,6 @@ from refute.function.project_sandbox import open_box, present
 from refute.function.search.engine import search
 from refute.function.target import open_targets
 from refute.function.verbs import debug
-from refute.problems import FunctionProblem
 from refute.results import as_dict
 from refute.results.functions import debug_document
 

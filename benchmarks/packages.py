@@ -44,7 +44,7 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any, TypeVar
 
-from refute.problems import Expression
+from refute.core.problems import Expression
 from refute.sandbox import Limits, Program, Returned
 from refute.sandbox.local import LocalSandbox
 

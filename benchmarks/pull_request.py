@@ -23,7 +23,7 @@ from pathlib import Path
 
 from harden_history import PACKAGES, git
 
-from refute.starting import start_module
+from refute.core.starting import start_module
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -18,12 +18,12 @@ from pathlib import Path
 
 from loading import modules
 
+from refute.core.problems import Trust
 from refute.errors import InputError, SandboxUnavailable
 from refute.function.examples import told
 from refute.function.formatting import call_source, describe, expected_source
 from refute.function.project_sandbox import open_box
 from refute.function.target import open_target, problem_of
-from refute.problems import Trust
 from refute.sandbox import Program
 from refute.sandbox.equality import expect_test, matches
 

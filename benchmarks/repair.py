@@ -21,8 +21,8 @@ import time
 from collections import Counter
 from statistics import median
 
+from refute.core.problems import Trust
 from refute.function.search.engine import search
-from refute.problems import Trust
 from refute.sandbox.local import LocalSandbox
 from refute_lab.benches.grade import grade_program, grade_tests, with_failing_tests
 from refute_lab.benches.oracle import expected_outputs

@@ -153,7 +153,7 @@ def batch(work: list[tuple[str, Any]], chosen: argparse.Namespace, fresh: bool) 
 
 def programs(work: list[tuple[str, Any]], chosen: argparse.Namespace) -> dict[str, float]:
     """`grade_program` in one sandbox."""
-    from refute.problems import FunctionKey
+    from refute.core.problems import FunctionKey
     from refute.sandbox.local import LocalSandbox
     from refute_lab.benches.grade import grade_program
     from refute_lab.benches.oracle import GroundTruth

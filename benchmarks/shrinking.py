@@ -25,9 +25,9 @@ from random import Random
 from statistics import mean, median
 from typing import Any
 
+from refute.core.problems import Scenario
 from refute.function.scenarios.shrinking import shrink
 from refute.function.scenarios.trees import size
-from refute.problems import Scenario
 
 TRIES = 20_000
 

@@ -21,10 +21,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+from refute.core.methods import Bounds
+from refute.core.problems import IssueProblem
 from refute.errors import WorkspaceUnavailable
 from refute.issue.snippet import snippet
-from refute.methods import Bounds
-from refute.problems import IssueProblem
 from refute.workspace.factory import open_local, prepare
 from refute_lab.datasets.swe import load_issues
 

@@ -27,8 +27,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from refute.core.problems import Call
 from refute.errors import SandboxUnavailable
-from refute.problems import Call
 from refute.sandbox import Limits, Program, Returned
 from refute.sandbox.local import LocalSandbox
 

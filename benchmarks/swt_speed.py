@@ -30,7 +30,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from refute.problems import IssuePrediction
+from refute.core.problems import IssuePrediction
 from refute.workspace.base import Base
 from refute.workspace.contract import TestSelection, Workspace
 from refute.workspace.factory import open_workspace, prepare

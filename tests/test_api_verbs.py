@@ -22,8 +22,8 @@ import refute.api
 import refute_lab
 from refute import cli
 from refute.api.calling import Shown
-from refute.methods import NoOptions, finished
-from refute.registry import METHODS
+from refute.core.methods import NoOptions, finished
+from refute.core.registry import METHODS
 from refute_lab.api.benchmarks import statistics
 from refute_lab.api.reporting import report
 from refute_lab.api.training_data import training_data

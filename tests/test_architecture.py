@@ -20,7 +20,8 @@ FORBIDDEN = {
     "sandbox": METHODS,
     "workspace": METHODS,
     "models": METHODS,
-    "runs": METHODS,
+    "core": METHODS,
+    "source": METHODS,
     "function": {"issue", "report", "cli", "surfaces"},
     "issue": {"function", "report", "cli", "surfaces"},
 }

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import get_type_hints
 
 import refute
-from refute.methods import Bounds, Context, Given, Method, MethodSpec
-from refute.problems import (
+from refute.core.methods import Bounds, Context, Given, Method, MethodSpec
+from refute.core.problems import (
     FunctionKey,
     FunctionPrediction,
     FunctionProblem,
@@ -21,7 +21,7 @@ from refute.problems import (
     IssuePrediction,
     IssueProblem,
 )
-from refute.registry import METHODS
+from refute.core.registry import METHODS
 from refute.workspace.recipe import Recipe
 
 ROOT = Path(refute.__file__).parents[1]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from refute.core.problems import Call, FunctionProblem, Trust, UnitTest
 from refute.errors import SandboxUnavailable
 from refute.function import project_sandbox
 from refute.function.contract import (
@@ -22,7 +23,6 @@ from refute.function.contract import (
     MethodResult,
     Question,
 )
-from refute.problems import Call, FunctionProblem, Trust, UnitTest
 from refute.sandbox import Raised, Returned
 from refute.sandbox.values import encode
 

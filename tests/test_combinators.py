@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from refute.combinators import Ballot, backtrack, best_of, cross_check, rank, refine, vote
+from refute.core.combinators import Ballot, backtrack, best_of, cross_check, rank, refine, vote
 
 
 def held(samples: Sequence[int | None], k: int) -> Ballot[int]:

@@ -20,8 +20,8 @@ import refute
 from docs.outputs import filled
 from refute.cli import cli
 from refute.cli.declared import MethodCommand
-from refute.parameters import settable
-from refute.registry import METHODS
+from refute.core.parameters import settable
+from refute.core.registry import METHODS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(

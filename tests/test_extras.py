@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import refute as package
-from refute import extras
-from refute.extras import EXTRAS, requirement
+from refute.core import extras
+from refute.core.extras import EXTRAS, requirement
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = re.sub(r"\[.*", "", requirement("model"))

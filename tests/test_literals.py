@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from refute.literals import NotLiteral, needed_imports, parse_literal, source_of
 from refute.sandbox.values import NDArray, Opaque
+from refute.source.literals import NotLiteral, needed_imports, parse_literal, source_of
 
 atoms = (
     st.none()

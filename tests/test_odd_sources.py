@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from refute import cli
+from refute.core.problems import Call, FunctionProblem, UnitTest
 from refute.errors import InputError
 from refute.function.contract import MethodResult, State
 from refute.function.search.engine import search
@@ -15,7 +16,6 @@ from refute.function.search.trial import Trial
 from refute.function.source import LARGEST_SOURCE
 from refute.function.target import open_target, open_targets
 from refute.function.verbs import hunt
-from refute.problems import Call, FunctionProblem, UnitTest
 from refute.sandbox import NotRun
 
 from .diffing.repositories import commit

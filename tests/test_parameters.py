@@ -15,10 +15,8 @@ from click.testing import CliRunner
 from refute import cli
 from refute.cli.declared import MethodCommand, offered
 from refute.cli.settings import declared_options
-from refute.errors import InputError
-from refute.methods import options_from
-from refute.models.asking import Asked
-from refute.parameters import (
+from refute.core.methods import options_from
+from refute.core.parameters import (
     checked,
     options_with,
     parameter,
@@ -27,7 +25,9 @@ from refute.parameters import (
     schema_of,
     settable,
 )
-from refute.registry import METHODS
+from refute.core.registry import METHODS
+from refute.errors import InputError
+from refute.models.asking import Asked
 from refute.surfaces.arguments import arguments_of, options_for
 from refute.verbs.hunt import HuntOptions
 

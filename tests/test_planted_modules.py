@@ -22,7 +22,7 @@ import pytest
 import yaml
 
 import refute
-from refute.runs.pool import run_tasks, shared_slots
+from refute.core.processes import run_tasks, shared_slots
 from refute.surfaces.calls import all_ended, call
 from refute.surfaces.worker import Done
 from refute.workspace.environment import build_environment
@@ -169,7 +169,7 @@ def test_serve_imports_nothing_of_the_checkout(checkout: Path) -> None:
 
 
 def test_a_call_imports_nothing_of_the_checkout(checkout: Path) -> None:
-    arguments = {"targets": "half.py", "seconds_per_function": 2.0, "python": sys.executable}
+    arguments = {"targets": "half.py", "budget": 2.0, "python": sys.executable}
 
     async def called() -> Any:
         done = await call("find_failing_input", arguments, root=checkout, seconds=60.0)
@@ -184,7 +184,7 @@ def test_mcp_imports_nothing_of_the_checkout(checkout: Path) -> None:
     pytest.importorskip("mcp")
     client = {"name": "a test", "version": "1"}
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
-    arguments = {"targets": "half.py", "seconds_per_function": 2.0, "python": sys.executable}
+    arguments = {"targets": "half.py", "budget": 2.0, "python": sys.executable}
     called = {"name": "find_failing_input", "arguments": arguments}
     with running(checkout, "mcp") as process:
         assert process.stdin is not None
@@ -255,8 +255,8 @@ import sys
 sys.path[:] = [entry for entry in sys.path if entry not in ("", {checkout!r})]
 sys.path.insert(0, {tests!r})
 from test_planted_modules import start
-from refute.runs.pool import run_tasks
-from refute.runs.pool import shared_slots
+from refute.core.processes import run_tasks
+from refute.core.processes import shared_slots
 if __name__ == "__main__":
     slots = shared_slots(1)
     with slots:

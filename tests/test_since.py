@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from refute.api.since import chosen_among
+from refute.core.problems import Scenario
 from refute.diffing.changes import ChangedFunction, Place
 from refute.diffing.comparison import Comparison
 from refute.diffing.differences import Difference
 from refute.diffing.service import Compared
 from refute.errors import InputError
 from refute.function.scenarios.observation import Observation
-from refute.problems import Scenario
 from refute.report.formats.changes import case_of_change, without_known
 
 from .diffing.repositories import commit

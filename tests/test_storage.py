@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from refute.core.storage import write_atomically, write_output
 from refute.errors import InputError
-from refute.storage import write_atomically, write_output
 
 M = "def half(n):\n    '''\n    >>> half(4)\n    2\n    '''\n    return n // {}\n"
 

@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from refute.syntax import (
+from refute.source.syntax import (
     find_class,
     find_function,
     functions_in,

@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any, Literal
 
 from refute.function.llm.generation import Generator, test_request
-from refute.literals import source_of
 from refute.prompts import render
+from refute.source.literals import source_of
 from synthetic.family import ENTRY_POINT, Part, SyntheticTask, random_input, tasks
 from synthetic.steps import KINDS, LETTERS, Kind
 

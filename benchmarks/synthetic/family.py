@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
-from refute.problems import FunctionKey, FunctionProblem
+from refute.core.problems import FunctionKey, FunctionProblem
 from synthetic.steps import KINDS, LETTERS, NAME, Kind, Step, draw
 
 __all__ = ["ENTRY_POINT", "Part", "SyntheticTask", "part_of", "random_input", "tasks"]

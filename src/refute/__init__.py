@@ -30,18 +30,9 @@ if TYPE_CHECKING:
     from refute.api.judging import JudgeResult, judge
     from refute.api.red_green import RedGreenResult, red_green
     from refute.api.starting import InitResult, init
-    from refute.combinators import backtrack, best_of, cross_check, refine, vote
-    from refute.errors import InputError, LimitReached, RefuteError, SandboxUnavailable, Unavailable
-    from refute.function.contract import Candidate, FailingTest, Finding, MethodResult, State
-    from refute.function.examples import read_examples
-    from refute.function.search.engine import search
-    from refute.function.target import open_target, problem_of
-    from refute.issue.contract import Reproduction
-    from refute.methods import Bounds, Context, Method, MethodSpec, method
-    from refute.models.asking import Asked
-    from refute.models.contract import Model
-    from refute.models.specs import open_model
-    from refute.problems import (
+    from refute.core.combinators import backtrack, best_of, cross_check, refine, vote
+    from refute.core.methods import Bounds, Context, Method, MethodSpec, method
+    from refute.core.problems import (
         Call,
         Expression,
         FunctionKey,
@@ -54,6 +45,15 @@ if TYPE_CHECKING:
         Trust,
         UnitTest,
     )
+    from refute.errors import InputError, LimitReached, RefuteError, SandboxUnavailable, Unavailable
+    from refute.function.contract import Candidate, FailingTest, Finding, MethodResult, State
+    from refute.function.examples import read_examples
+    from refute.function.search.engine import search
+    from refute.function.target import open_target, problem_of
+    from refute.issue.contract import Reproduction
+    from refute.models.asking import Asked
+    from refute.models.contract import Model
+    from refute.models.specs import open_model
     from refute.sandbox import Limits, Outcome, Program, Sandbox
     from refute.sandbox.local import LocalSandbox
     from refute.surfaces.notebook import load_ipython_extension
@@ -79,7 +79,7 @@ _HOMES = {
     "refute.api.judging": ("JudgeResult", "judge"),
     "refute.api.red_green": ("RedGreenResult", "red_green"),
     "refute.api.starting": ("InitResult", "init"),
-    "refute.combinators": ("backtrack", "best_of", "cross_check", "refine", "vote"),
+    "refute.core.combinators": ("backtrack", "best_of", "cross_check", "refine", "vote"),
     "refute.errors": (
         "InputError",
         "LimitReached",
@@ -92,11 +92,11 @@ _HOMES = {
     "refute.function.search.engine": ("search",),
     "refute.function.target": ("open_target", "problem_of"),
     "refute.issue.contract": ("Reproduction",),
-    "refute.methods": ("Bounds", "Context", "Method", "MethodSpec", "method"),
+    "refute.core.methods": ("Bounds", "Context", "Method", "MethodSpec", "method"),
     "refute.models.asking": ("Asked",),
     "refute.models.contract": ("Model",),
     "refute.models.specs": ("open_model",),
-    "refute.problems": (
+    "refute.core.problems": (
         "Call",
         "Expression",
         "FunctionKey",

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from refute.core.extras import missing
 from refute.errors import InputError
-from refute.extras import missing
 from refute_lab.adapters import scoring
 from refute_lab.adapters.harbor import main, write_tasks
 from refute_lab.adapters.rows import Row, read_rows

@@ -15,8 +15,8 @@ from refute.cli.declared import SET_BY_SETTINGS
 from refute.cli.settings import CONFIGURED, declared_options, defaults_for
 from refute.config.declared import OF_FILES
 from refute.config.resolving import variables
+from refute.core.variables import Variable
 from refute.errors import InputError
-from refute.variables import Variable
 from refute.verbs.hunt import HuntOptions
 
 Run = Callable[..., tuple[int, str, str]]

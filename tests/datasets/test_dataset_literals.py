@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refute.literals import NotLiteral
+from refute.source.literals import NotLiteral
 from refute_lab.datasets.literals import parse
 
 ATOMS = (

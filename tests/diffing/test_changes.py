@@ -13,7 +13,7 @@ from refute.diffing.references import References
 from refute.diffing.revisions import open_revisions
 from refute.diffing.stated import stated
 from refute.function.source import LARGEST_SOURCE
-from refute.syntax import lifted_limits
+from refute.source.syntax import lifted_limits
 
 from .repositories import changes_of, commit, one, two
 

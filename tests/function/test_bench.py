@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from refute import cli
+from refute.core.registry import METHODS
 from refute.errors import InputError
 from refute.models.asking import Asked
-from refute.registry import METHODS
 from refute_lab.api.benching import _Where
 from refute_lab.benches import RECORDS, BenchSettings, load_items, summarize, work_on
 from refute_lab.benches.grade import Grade, ProgramGrade, TestGrade, TestVerdict, metrics

@@ -9,10 +9,10 @@ from textwrap import dedent, indent
 
 import pytest
 
+from refute.core.problems import Call, DoctestSession, FunctionProblem, Trust, UnitTest
 from refute.function.examples import understood
 from refute.function.examples.scripts import scripts, slice_of
 from refute.function.search.engine import search
-from refute.problems import Call, DoctestSession, FunctionProblem, Trust, UnitTest
 from refute.sandbox import Program
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.local import LocalSandbox

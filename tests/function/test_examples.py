@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from refute.core.problems import Call, Expression, Trust, UnitTest
 from refute.function.examples import read_examples
-from refute.problems import Call, Expression, Trust, UnitTest
 
 
 def found(text: str, code: str = "def f(x): ...", name: str = "f") -> list[UnitTest]:

@@ -18,14 +18,14 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 
+from refute.core.problems import Trust
 from refute.errors import InputError
 from refute.function.examples import read_examples
 from refute.function.search.clues import gather
 from refute.function.search.inputs import propose_inputs
 from refute.function.source import read_source
 from refute.function.target import open_target, problem_of
-from refute.problems import Trust
-from refute.syntax import lifted_limits
+from refute.source.syntax import lifted_limits
 
 SECONDS = 15.0
 FILES, FUNCTIONS = 120, 3

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from refute.core.problems import Call, DoctestSession, Expression, UnitTest
 from refute.errors import InputError
 from refute.function.given_tests import GivenTests, read_tests
-from refute.problems import Call, DoctestSession, Expression, UnitTest
 
 
 def read(tmp_path: Path, text: str, *, predicate: bool = False) -> GivenTests:

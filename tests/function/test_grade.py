@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from refute.problems import (
+from refute.core.problems import (
     Call,
     Expression,
     FunctionKey,

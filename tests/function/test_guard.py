@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from refute import cli
+from refute.core.problems import FunctionProblem
 from refute.errors import InputError, SandboxUnavailable
 from refute.function import verbs
 from refute.function.contract import Ask, MethodResult, State
 from refute.function.project_sandbox import open_box
 from refute.function.target import open_target
-from refute.problems import FunctionProblem
 
 THREE = "".join(
     f'def f{n}(x):\n    """\n    >>> f{n}(1)\n    2\n    """\n    return x\n\n\n' for n in "abc"

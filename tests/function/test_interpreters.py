@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from refute import cli
+from refute.core.pathfiles import read_path_files
 from refute.errors import InputError
 from refute.function.interpreters import interpreter_of
-from refute.pathfiles import read_path_files
 
 PYENV = Path.home() / ".pyenv" / "versions"
 CODE = '''\

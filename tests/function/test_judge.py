@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 from rich.console import Console
 
+from refute.core.problems import Call, FunctionProblem, Trust, UnitTest
 from refute.function.judge import (
     CandidateRanking,
     Judge,
@@ -22,7 +23,6 @@ from refute.function.judge import (
 )
 from refute.function.llm.options import Options
 from refute.models.contract import Message
-from refute.problems import Call, FunctionProblem, Trust, UnitTest
 from refute.report.judge import print_judgement
 from refute.sandbox.pool import SandboxPool
 

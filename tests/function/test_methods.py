@@ -7,12 +7,12 @@ from textwrap import dedent
 
 import pytest
 
+from refute.core.problems import DoctestSession, FunctionProblem, Trust, UnitTest
 from refute.function.contract import MethodResult, State
 from refute.function.examples import understood
 from refute.function.given_tests import read_tests
 from refute.function.search.engine import search
 from refute.function.verified import verified
-from refute.problems import DoctestSession, FunctionProblem, Trust, UnitTest
 from refute.sandbox import Program
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.local import LocalSandbox

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from refute.core.problems import Call, Expression, Invocation
 from refute.errors import InputError
 from refute.function.project_sandbox import ProjectSandbox, check_loads, present
 from refute.function.target import Module, open_target
-from refute.problems import Call, Expression, Invocation
 from refute.sandbox import Outcome, Program, Returned
 from refute.sandbox.local import LocalSandbox
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from refute.core.problems import DoctestSession, UnitTest, Want
 from refute.function.contract import FailingTest
 from refute.function.target import open_target
 from refute.function.testfile import render
-from refute.problems import DoctestSession, UnitTest, Want
 from refute.sandbox import Returned
 from refute.sandbox.values import encode
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from refute.core.problems import Call, DoctestSession, Expression, Trust, UnitTest, Want
 from refute.errors import InputError
 from refute.function.contract import FailingTest, Finding
 from refute.function.target import open_target
 from refute.function.testfile import render, write_tests
-from refute.problems import Call, DoctestSession, Expression, Trust, UnitTest, Want
 from refute.sandbox import Killed, Outcome, Raised, Returned, TimedOut
 from refute.sandbox.values import Iterated, NDArray, Opaque, encode
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from refute.core.problems import Call, FunctionProblem, UnitTest
 from refute.function.given_tests import read_tests
 from refute.function.project_sandbox import open_box
 from refute.function.target import open_target, problem_of
 from refute.function.testmodule import whole_tests
 from refute.function.verified import Verified, examples_in, is_whole, verified
-from refute.problems import Call, FunctionProblem, UnitTest
 from refute.sandbox import Program
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.local import LocalSandbox

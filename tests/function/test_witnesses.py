@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from refute.core.problems import FunctionProblem, Trust
 from refute.function.contract import MethodResult, State
 from refute.function.examples import understood, witnesses
 from refute.function.examples.scripts import callers_scripts
 from refute.function.search.engine import search
-from refute.problems import FunctionProblem, Trust
 from refute.sandbox.local import LocalSandbox
 
 SCALED = '''

@@ -12,7 +12,7 @@ from refute.diffing.definitions import definitions
 from refute.diffing.modules import Module
 from refute.hardening.mutants import PER_LINE, Mutant, mutants_of, sampled
 from refute.hardening.operators import Edit
-from refute.syntax import parse_module
+from refute.source.syntax import parse_module
 
 
 def mutants(code: str, lines: frozenset[int] | None = None) -> list[Mutant]:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from refute.core.methods import MethodSpec, Spawn
+from refute.core.problems import IssueKey, IssueProblem
+from refute.core.registry import METHODS
 from refute.issue.choosing import issue_method, with_samples
 from refute.issue.contract import Reproduction
-from refute.methods import MethodSpec, Spawn
-from refute.problems import IssueKey, IssueProblem
-from refute.registry import METHODS
 from refute.workspace.factory import open_local, prepare
 from refute.workspace.recipe import Recipe
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from refute.core.problems import IssueKey, IssuePrediction, IssueProblem
 from refute.errors import WorkspaceUnavailable
-from refute.problems import IssueKey, IssuePrediction, IssueProblem
 from refute.workspace.base import Base
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import open_workspace, prepare

@@ -21,14 +21,14 @@ from pathlib import Path
 
 import pytest
 
+from refute.core.methods import Context
+from refute.core.problems import IssueProblem
 from refute.errors import WorkspaceUnavailable
 from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction
-from refute.methods import Context
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
-from refute.problems import IssueProblem
 from refute.workspace.base import Base
 from refute.workspace.checkout import Checkout, in_checkout
 from refute.workspace.contract import Workspace

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from refute.core.problems import IssueKey
 from refute.errors import InputError
-from refute.problems import IssueKey
 from refute.workspace.contract import TestReport, TestResult
 from refute_lab.api.benchmarks import statistics
 from refute_lab.runs.journal import Journal

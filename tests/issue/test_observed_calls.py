@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from refute.core.methods import Bounds
 from refute.diffing.changes import ChangedFunction, Place
 from refute.issue.observed_calls import (
     ObservedCall,
@@ -16,7 +17,6 @@ from refute.issue.observed_calls import (
     observed_differences,
     rows_in,
 )
-from refute.methods import Bounds
 from refute.workspace.contract import TestReport, TestResult
 
 from .projects import FIX, GOLDEN_TESTS, Project

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from refute.core.methods import Bounds
 from refute.issue.drafting.original import Original
 from refute.issue.edits.tree import Tree
-from refute.methods import Bounds
 
 from .projects import Project
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from refute.core.problems import IssueKey
 from refute.errors import InputError
-from refute.problems import IssueKey
 from refute_lab.swt.predictions import (
     Prediction,
     gold_predictions,

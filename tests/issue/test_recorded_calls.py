@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from refute.core.methods import Bounds
 from refute.issue.recorded_calls import record_calls
-from refute.methods import Bounds
 from refute.recording.reading import read_recorded
 
 from .projects import FIX, GOLDEN_TESTS, Project

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from refute.core.methods import Bounds
 from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.vet import Vetted, vet_fix
-from refute.methods import Bounds
 
 from .projects import FILES, FIX, GOLDEN_TESTS, Project
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from refute.core.methods import Bounds
 from refute.issue.vet import Vetted, vet_fix
-from refute.methods import Bounds
 from refute.workspace.patches import split_fix, touched_files
 
 from .projects import CLAMP, FIX, Project

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from refute.core.methods import Context, Given, MethodSpec
 from refute.errors import ContextTooLong, InputError, ModelUnavailable
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import TrialRun
-from refute.methods import Context, Given, MethodSpec
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from refute import cli
-from refute.presets import presets_of
+from refute.core.presets import presets_of
 from refute_lab.benches.summary import read_result
 from refute_lab.report.function_study import run_labels
 

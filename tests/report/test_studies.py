@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from refute import cli
-from refute.problems import IssueProblem
+from refute.core.problems import IssueProblem
 from refute_lab.api.reporting import report as refute_report
 from refute_lab.swt.analysis.groups import by_date, by_length
 from refute_lab.swt.analysis.runs import read_graded

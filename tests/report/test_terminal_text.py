@@ -12,9 +12,9 @@ from rich.text import Text
 
 from refute.cli import exit_statuses as status
 from refute.cli import output
+from refute.core.problems import IssuePrediction
 from refute.issue.contract import Reproduction
 from refute.issue.vet import Vetted
-from refute.problems import IssuePrediction
 from refute.report.consoles import SafeConsole
 from refute.report.issues import print_vetted
 from refute.workspace.contract import Failure, TestResult

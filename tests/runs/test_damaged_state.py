@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from refute import cli
-from refute.problems import FunctionKey
+from refute.core.problems import FunctionKey
 from refute.sandbox.local import LocalSandbox
 from refute_lab.benches import RECORDS
 from refute_lab.benches.oracle import expected_outputs

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from refute.runs.pool import Failed, run_tasks
+from refute.core.processes import Failed, run_tasks
 
 
 def start(log: str = "") -> Callable[[int], int]:
@@ -68,7 +68,7 @@ def test_no_tasks() -> None:
 
 SCRIPT = """\
 import os, time
-from refute.runs.pool import run_tasks
+from refute.core.processes import run_tasks
 
 def start():
     return work
@@ -110,8 +110,8 @@ def alive(pid: int) -> bool:
 
 SAYS = """\
 import signal
-from refute.runs import pool
-from refute.runs.pool import _work, run_tasks
+from refute.core import processes as pool
+from refute.core.processes import _work, run_tasks
 
 def start():
     return lambda task: signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])

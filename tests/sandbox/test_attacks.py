@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from refute.problems import Call
+from refute.core.problems import Call
 from refute.sandbox import Limits, Program, Returned
 from refute.sandbox.values import MalformedValue
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from refute.problems import Call
+from refute.core.problems import Call
 from refute.sandbox import Limits, Program, Returned
 from refute.sandbox.loading import LateFinder
 from refute.sandbox.local import LocalSandbox

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refute.problems import Call, UnitTest
+from refute.core.problems import Call, UnitTest
 from refute.sandbox import Killed, OutOfMemory, Raised, Returned, TimedOut, values
 from refute.sandbox.decoding import decode
 from refute.sandbox.equality import CHECKERS, Expected, equal, expect, expect_test, matches

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from refute.problems import Call
+from refute.core.problems import Call
 from refute.sandbox import Limits, Outcome, Program, Raised, TimedOut
 from refute.sandbox.local import LocalSandbox
 

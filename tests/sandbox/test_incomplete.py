@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from refute.problems import Call
+from refute.core.problems import Call
 from refute.sandbox import Limits, Program, Returned
 from refute.sandbox.decoding import decode
 from refute.sandbox.equality import Expected, equal, matches

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from refute.core.problems import Scenario
 from refute.function.scenarios.observation import Observation, observe, same_value
-from refute.problems import Scenario
 from refute.sandbox import Program
 from refute.sandbox.local import LocalSandbox
 

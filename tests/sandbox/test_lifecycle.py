@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from refute.core.problems import Call
 from refute.errors import SandboxUnavailable
-from refute.problems import Call
 from refute.sandbox import Limits, Program, Returned, TimedOut
 from refute.sandbox.local import LocalSandbox
 
@@ -26,7 +26,7 @@ from .conftest import LEVELS, children_of, sentinel
 
 USER = """
 import sys, threading, time
-from refute.problems import Call
+from refute.core.problems import Call
 from refute.sandbox import Limits, Program
 from refute.sandbox.local import LocalSandbox
 code = {code!r}

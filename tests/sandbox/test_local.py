@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from refute.core.problems import Call, Expression, Invocation
 from refute.errors import SandboxUnavailable
-from refute.problems import Call, Expression, Invocation
 from refute.sandbox import (
     Killed,
     Limits,

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from refute.core.problems import Call, Invocation
 from refute.errors import SandboxUnavailable
-from refute.problems import Call, Invocation
 from refute.sandbox import Limits, Outcome, Program, Raised, Returned, TimedOut
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.pool import SandboxPool

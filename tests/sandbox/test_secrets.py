@@ -6,7 +6,7 @@ import secrets
 
 import pytest
 
-from refute.problems import Call, UnitTest
+from refute.core.problems import Call, UnitTest
 from refute.sandbox import Limits, Program, Returned
 from refute.sandbox.equality import equal
 

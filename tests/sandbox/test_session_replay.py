@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from refute.problems import Call, DoctestSession, UnitTest, Want
+from refute.core.problems import Call, DoctestSession, UnitTest, Want
 from refute.sandbox import Limits, Program, Returned, TimedOut
 from refute.sandbox.doctest_check import shows
 from refute.sandbox.equality import expect_test, matches

@@ -11,8 +11,8 @@ import time
 
 import pytest
 
+from refute.core.problems import Call
 from refute.errors import SandboxUnavailable
-from refute.problems import Call
 from refute.sandbox import Limits, Outcome, Program, Returned, Sandbox, TimedOut
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.pool import SandboxPool

@@ -12,7 +12,7 @@ from zlib import crc32
 
 import pytest
 
-from refute.problems import Call, Expression
+from refute.core.problems import Call, Expression
 from refute.sandbox import Killed, Limits, Outcome, Program, Raised, Returned, TimedOut
 from refute.sandbox.local import ALL_MEASURES, LocalSandbox
 from refute.sandbox.values import MalformedValue

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from refute.core.extras import missing
 from refute.errors import InputError
-from refute.extras import missing
 
 if missing("serve"):
     pytest.skip("no extra [serve]", allow_module_level=True)

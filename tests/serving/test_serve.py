@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from refute.core.extras import missing
 from refute.errors import InputError, SandboxUnavailable
-from refute.extras import missing
 from refute_lab import rewards
 from refute_lab.cheats import CHEATS
 from refute_lab.serving.openapi import document as openapi

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from refute.core.extras import missing
 from refute.errors import InputError
-from refute.extras import missing
 from refute_lab.serving.access import EVERYBODY, Tokens, read_tokens
 
 A, B = "a" * 32, "b" * 16

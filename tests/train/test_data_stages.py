@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
+from refute.core.methods import Context
+from refute.core.problems import Call, Expression
+from refute.core.registry import METHODS
 from refute.errors import InputError, ModelUnavailable
 from refute.function.llm.options import Options
-from refute.methods import Context
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
-from refute.problems import Call, Expression
 from refute.prompts import PAPER, prompts_from, render
-from refute.registry import METHODS
 from refute.sandbox import Program, Returned
 from refute.sandbox.pool import SandboxPool
 from refute_lab.datasets import load

@@ -11,11 +11,11 @@ from synthetic.corpus import SORTS, USUAL, answer, attacking_input, corpus
 from synthetic.family import ENTRY_POINT, SyntheticTask, part_of, random_input, tasks
 from synthetic.steps import KINDS
 
+from refute.core.problems import Call, Trust, UnitTest
 from refute.function.llm.answers import read_output, read_test
 from refute.function.llm.code_extraction import read_program
-from refute.literals import read_literal, source_of
-from refute.problems import Call, Trust, UnitTest
 from refute.sandbox import Limits, Program, Returned, Sandbox
+from refute.source.literals import read_literal, source_of
 from refute_lab.benches.grade import grade_tests
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from refute.core.problems import FunctionKey, FunctionProblem
 from refute.errors import SandboxUnavailable
-from refute.problems import FunctionKey, FunctionProblem
 from refute.sandbox.pool import SandboxPool
 from refute_lab.benches.grade import TestVerdict
 from refute_lab.datasets import Item

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from refute.storage import cache_folder
+from refute.core.storage import cache_folder
 from refute.workspace.cache import ensure, key_of
 
 MAKER = """

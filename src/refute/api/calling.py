@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from refute.syntax import lifted_limits
+from refute.source.syntax import lifted_limits
 
 if TYPE_CHECKING:
     from msgspec import Struct

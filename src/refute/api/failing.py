@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refute.api.calling import Shown, apart, path_of
+from refute.core.files import read_file
 from refute.errors import InputError
-from refute.files import read_file
 from refute.function.contract import State
 from refute.function.source import read_source, unified_diff
 from refute.function.verbs import Fix
 from refute.recording.spectra import Failing, Suspect, read_failing
-from refute.syntax import first_line, functions_in, readable_module
+from refute.source.syntax import first_line, functions_in, readable_module
 from refute.verbs.debug import debug
 from refute.workspace.checkout import Checkout, in_checkout
 from refute.workspace.contract import TestSelection, Workspace

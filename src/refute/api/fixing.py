@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from refute.api.calling import Reported
 from refute.api.fixes import changes_of
+from refute.core.methods import Bounds, Spawn
 from refute.diffing.differences import Difference
 from refute.diffing.service import Diffed
 from refute.issue.contract import FixClaim, FixState, Reproduction
-from refute.methods import Bounds, Spawn
 from refute.workspace.snapshot import apply_to_checkout
 
 if TYPE_CHECKING:

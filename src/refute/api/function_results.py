@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from refute.api.calling import Reported
+from refute.core.remarks import remark
 from refute.errors import InputError
 from refute.function.contract import Candidate, FailingTest, Skipped, State, overall
 from refute.function.service import Collected, Opened
 from refute.function.verbs import Fix, Hunt, fixed_code
-from refute.remarks import remark
 
 if TYPE_CHECKING:
     from msgspec import Struct

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refute.api.calling import Shown
+from refute.core.remarks import remark
 from refute.hardening.offering import Offer
 from refute.hardening.service import Hardened
-from refute.remarks import remark
 
 if TYPE_CHECKING:
     from refute.results.hardening import Harden
@@ -45,7 +45,7 @@ class HardenResult(Shown):
 
     def write(self) -> list[Path]:
         """Put the tests among the project's own; returns the files that changed."""
-        from refute.storage import write_output
+        from refute.core.storage import write_output
 
         files = self.hardened.files()
         for path, text in files.items():

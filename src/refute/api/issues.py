@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import asdict
 
 from refute.api.calling import Reported
+from refute.core.files import read_file
+from refute.core.methods import Bounds, Context, MethodSpec, Spawn
+from refute.core.problems import IssueProblem
 from refute.errors import InputError
-from refute.files import read_file
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import TrialRun
 from refute.issue.drafting.submission import only_tests
 from refute.issue.vet import Vetted
-from refute.methods import Bounds, Context, MethodSpec, Spawn
 from refute.models.asking import Asked, askers, open_sessions
-from refute.problems import IssueProblem
 from refute.prompts import prompts_from
 from refute.workspace.contract import TestResult
 from refute.workspace.snapshot import apply_to_checkout

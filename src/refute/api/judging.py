@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from refute.api.calling import Shown, apart
+from refute.core.problems import FunctionProblem
+from refute.core.processes import cores
+from refute.core.remarks import remark, warn_of_gaps
 from refute.errors import InputError
 from refute.function.given_tests import read_description
 from refute.function.interpreters import with_interpreter
@@ -29,11 +32,8 @@ from refute.function.source import read_source
 from refute.function.target import open_target, problem_of
 from refute.function.verified import unverified
 from refute.models.asking import Asked, sessions
-from refute.problems import FunctionProblem
-from refute.remarks import remark, warn_of_gaps
-from refute.runs.pool import cores
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
-from refute.syntax import find_function, try_parse
+from refute.source.syntax import find_function, try_parse
 
 
 @dataclass(frozen=True, slots=True)

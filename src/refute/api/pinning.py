@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from refute.api.diffing import DiffResult
+from refute.core.remarks import remark
+from refute.core.storage import write_output
 from refute.diffing.pinning import put_into_project, together
 from refute.errors import InputError
-from refute.remarks import remark
-from refute.storage import write_output
 
 
 def check_output(output: Path | None, pin: str | None, *, force: bool) -> None:

@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from refute.core.remarks import remark
 from refute.diffing.changes import ChangedFunction, changed
 from refute.diffing.definitions import is_private
 from refute.diffing.revisions import NoDifference, open_revisions
 from refute.errors import InputError
-from refute.remarks import remark
 
 
 def changed_since(targets: Sequence[str], since: str) -> tuple[str, ...]:

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from refute.api.calling import Shown
+from refute.core.extras import requirement
+from refute.core.files import read_file
+from refute.core.jsontext import parse_json
+from refute.core.storage import refuse_links, write_output
 from refute.errors import InputError
-from refute.extras import requirement
-from refute.files import read_file
-from refute.jsontext import parse_json
-from refute.storage import refuse_links, write_output
 from refute.workspace.infer import toml_of
 from refute.workspace.snapshot import checkout_root
 

@@ -24,8 +24,8 @@ from refute.cli.exit_statuses import FAILURES, INTERRUPTED, PIPE_CLOSED, fail, f
 from refute.cli.output import show_remarks
 from refute.cli.settings import CONFIGURED, defaults_for
 from refute.cli.streams import drop_output, prepare_streams
+from refute.core.variables import Variable
 from refute.errors import BAD_INPUT, InputError
-from refute.variables import Variable
 
 __all__ = ["cli", "main"]
 

@@ -1,4 +1,4 @@
-"""Commands whose options are fields of dataclasses (`refute.parameters`).
+"""Commands whose options are fields of dataclasses (`refute.core.parameters`).
 
 An option that is seldom wanted has no flag: `--set NAME=VALUE` takes those of the method that is
 run, and what else the command sets by name. Those of the model are shown by `--help-model`.
@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 from click.shell_completion import CompletionItem
 
+from refute.core.parameters import pairs_of, parameters_of, settable
+from refute.core.storage import refuse_links
 from refute.models.asking import Asked
-from refute.parameters import pairs_of, parameters_of, settable
-from refute.storage import refuse_links
 
 if TYPE_CHECKING:
-    from refute.methods import Level, MethodSpec
-    from refute.parameters import Parameter
+    from refute.core.methods import Level, MethodSpec
+    from refute.core.parameters import Parameter
 
 _ASKED = {one.name for one in parameters_of(Asked)}
 _IN_ONE_FILE = ("hunt", "debug", "diff", "harden", "gate", "reproduce", "fix", "vet")
@@ -214,7 +214,7 @@ class MethodCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            from refute.selection import explained_flag
+            from refute.core.selection import explained_flag
 
             specs = self._specs({name: told(given, f"--{name}") for name in _CHOOSING})
             value = told(given, error.option_name) or ""
@@ -229,7 +229,7 @@ class MethodCommand(click.Command):
         settings: Mapping[str, Any] = ctx.lookup_default(SET_BY_SETTINGS) or {}
         if not texts and not settings:
             return {}
-        from refute.selection import read_options
+        from refute.core.selection import read_options
 
         specs = self._specs(given)
         known = settable((*self.more, *(spec.options for spec in specs)))
@@ -246,8 +246,8 @@ class MethodCommand(click.Command):
         Raises `InputError` for an unknown one."""
         if not self.levels:
             return []
-        from refute.registry import METHODS, method_of
-        from refute.selection import default_method
+        from refute.core.registry import METHODS, method_of
+        from refute.core.selection import default_method
 
         name = self.named(given)
         if name is None:

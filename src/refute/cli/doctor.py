@@ -14,7 +14,7 @@ def command(as_json: bool) -> int:
     """Show what works on this machine, and how to get what is missing."""
     from dataclasses import asdict
 
-    from refute.doctor import examine, print_checks
+    from refute.api.doctor import examine, print_checks
 
     checks = examine()
     if as_json:

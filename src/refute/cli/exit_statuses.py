@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from refute.core.variables import Variable
 from refute.errors import BAD_INPUT, INTERNAL, UNAVAILABLE, told
-from refute.variables import Variable
 
 if TYPE_CHECKING:
     from refute.function.contract import State

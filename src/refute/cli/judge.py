@@ -18,9 +18,9 @@ from refute.cli.options import (
     tests_option,
 )
 from refute.cli.output import consoles, show
+from refute.core.parameters import settable
 from refute.function.llm.options import SuiteOptions
 from refute.models.asking import Asked
-from refute.parameters import settable
 
 
 @click.command("judge", cls=MethodCommand, more=(SuiteOptions,))

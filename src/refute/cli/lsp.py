@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from refute.cli.options import budget_option, python_option
-from refute.extras import need
+from refute.core.extras import need
 
 
 @click.command("lsp")

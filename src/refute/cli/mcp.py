@@ -11,8 +11,8 @@ import click
 
 from refute.cli.declared import FILE, MethodCommand
 from refute.cli.options import session_options
+from refute.core.extras import need
 from refute.errors import InputError
-from refute.extras import need
 
 if TYPE_CHECKING:
     from refute.models.asking import Asked
@@ -52,7 +52,7 @@ def command(
     if not root.is_dir():
         raise InputError(f"-C {root}: no such folder")
     need("mcp", "refute mcp")
-    from refute.runs.pool import cores
+    from refute.core.processes import cores
     from refute.surfaces.mcp.server import serve
 
     given: dict[str, Any] = asdict(asked)

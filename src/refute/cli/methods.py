@@ -11,7 +11,7 @@ from refute.cli.options import json_option
 from refute.cli.output import print_json
 
 if TYPE_CHECKING:
-    from refute.methods import MethodSpec
+    from refute.core.methods import MethodSpec
 
 
 @click.command("methods")
@@ -24,7 +24,7 @@ def command(name: str | None, markdown: bool, as_json: bool) -> None:
     With NAME the options of that method, which `--set OPTION=VALUE` sets; as JSON with a schema of
     them.
     """
-    from refute.registry import METHODS
+    from refute.core.registry import METHODS
 
     specs = METHODS.all() if name is None else [METHODS.get(name)]
     if markdown:
@@ -32,7 +32,7 @@ def command(name: str | None, markdown: bool, as_json: bool) -> None:
     elif name is None:
         print_list([_row(spec) for spec in specs], as_json=as_json)
     elif as_json:
-        from refute.parameters import schema_of
+        from refute.core.parameters import schema_of
 
         print_json({**_row(specs[0]), "options": schema_of(specs[0].options)})
     else:
@@ -45,7 +45,7 @@ def _row(spec: MethodSpec[Any, Any]) -> dict[str, str]:
 
 
 def _options(spec: MethodSpec[Any, Any]) -> list[dict[str, str]]:
-    from refute.parameters import parameters_of
+    from refute.core.parameters import parameters_of
 
     rows = []
     for one in parameters_of(spec.options):

@@ -11,10 +11,10 @@ import click
 
 from refute.cli.declared import FILE, MethodCommand, declaring, options_of
 from refute.cli.output import Form
+from refute.core.storage import refuse_links
 from refute.errors import InputError
 from refute.models.asking import Asked
 from refute.report.formats import FORMATS
-from refute.storage import refuse_links
 
 tests_option = click.option(
     "--tests", type=FILE, metavar="PATH", help="Tests to believe: pytest file or folder, JSONL."

@@ -38,7 +38,7 @@ def remark(console: Console, lines: Any) -> None:
 
 
 def show_remarks() -> None:
-    """Print on stderr what the library has to say besides its results (`refute.remarks`)."""
+    """Print on stderr what the library has to say besides its results (`refute.core.remarks`)."""
     log = logging.getLogger("refute")
     if not any(isinstance(one, _Remarks) for one in log.handlers):
         log.addHandler(_Remarks())
@@ -107,7 +107,7 @@ class Form:
 
     def save(self, result: Reported) -> None:
         """Write the files."""
-        from refute.storage import write_output
+        from refute.core.storage import write_output
 
         for name, file in self.saved:
             write_output(file, result.formatted(name).encode("utf-8", "backslashreplace"))

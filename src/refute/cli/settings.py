@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from refute.cli.declared import SET_BY_SETTINGS, command_of, declared_by, told
-from refute.variables import Variable
+from refute.core.variables import Variable
 
 if TYPE_CHECKING:
     from refute.config.declared import Declared, Kind
@@ -67,10 +67,10 @@ def _set_by_name(verb: str, table: Table | None) -> list[Held]:
     given = set_by_name(verb, table)
     if not given:
         return []
+    from refute.core.methods import Bounds
+    from refute.core.parameters import settable
+    from refute.core.registry import METHODS
     from refute.diffing.comparison import Effort
-    from refute.methods import Bounds
-    from refute.parameters import settable
-    from refute.registry import METHODS
 
     known = settable((Bounds, Effort, *(one.options for one in METHODS.all())))
     return read_by_name(given, known)

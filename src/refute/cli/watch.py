@@ -9,8 +9,8 @@ import click
 from refute.cli.declared import FILE
 from refute.cli.options import python_option
 from refute.cli.output import consoles, remark
+from refute.core.extras import need
 from refute.errors import InputError
-from refute.extras import need
 
 
 @click.command("watch")

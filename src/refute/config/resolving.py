@@ -12,9 +12,9 @@ from typing import Any
 
 from refute.config.declared import Declared
 from refute.config.table import Table
+from refute.core.parameters import Parameter, check_value, nearest, pairs_of, read_text
+from refute.core.variables import Variable
 from refute.errors import InputError
-from refute.parameters import Parameter, check_value, nearest, pairs_of, read_text
-from refute.variables import Variable
 
 MODEL, SET = "model", "set"
 """Tables beside those of the verbs."""

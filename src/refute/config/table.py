@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from refute.core.files import parse_toml, read_file
 from refute.errors import InputError
-from refute.files import parse_toml, read_file
 
 FILE = "pyproject.toml"
 _LARGEST = 4 << 20

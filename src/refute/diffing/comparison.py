@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from refute.core.parameters import parameter
+from refute.core.problems import Scenario
 from refute.diffing.changes import ChangedFunction
 from refute.diffing.differences import Difference, Verdict
 from refute.diffing.modules import Module
 from refute.function.scenarios.observation import Observation
-from refute.parameters import parameter
-from refute.problems import Scenario
 
 __all__ = ["MOST_SHOWN", "QUIET", "Comparison", "Effort", "Entry", "Settings", "Tried"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from refute.syntax import Function, first_line
+from refute.source.syntax import Function, first_line
 
 __all__ = ["Definition", "Definitions", "Kind", "definitions", "is_private"]
 

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from refute.core.problems import Scenario
 from refute.function.scenarios.observation import VARIES, Observation, same_value, settled
-from refute.problems import Scenario
 from refute.sandbox.values import Incomplete, Iterated, Opaque
 
 __all__ = [

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from refute.core.problems import Scenario
 from refute.diffing.changes import ChangedFunction, Place
 from refute.diffing.comparison import MOST_SHOWN, Comparison, Entry, Settings, Tried
 from refute.diffing.differences import Difference, Kind, is_stable, kind_of_difference, steady
@@ -22,7 +23,6 @@ from refute.function.scenarios.fitting import misfits
 from refute.function.scenarios.observation import LIMITS, Observation
 from refute.function.scenarios.proposing import Proposal, Proposer, Target
 from refute.function.scenarios.shrinking import shrink
-from refute.problems import Scenario
 from refute.sandbox import Limits
 
 __all__ = ["Search", "compare_function"]

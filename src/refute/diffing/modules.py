@@ -14,7 +14,7 @@ from refute.diffing.sources import is_source
 from refute.errors import reason_to_skip
 from refute.function.project import surroundings
 from refute.function.source import LARGEST_SOURCE, decoded
-from refute.syntax import parse_module
+from refute.source.syntax import parse_module
 
 __all__ = ["Module", "Modules", "Unreadable"]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from refute.core.remarks import remark
 from refute.diffing.definitions import Definition
 from refute.diffing.modules import Module, Modules
 from refute.diffing.revisions import FileChange, Revisions
@@ -15,8 +16,7 @@ from refute.diffing.sources import is_changelog
 from refute.diffing.statements import compared
 from refute.errors import reason_to_skip
 from refute.function.source import LARGEST_SOURCE
-from refute.remarks import remark
-from refute.syntax import first_line
+from refute.source.syntax import first_line
 
 __all__ = ["Passage", "passages"]
 

@@ -15,8 +15,8 @@ from refute.diffing.service import Compared, Diffed
 from refute.function.scenarios.inserting import insert
 from refute.function.scenarios.placing import Placement, place_test
 from refute.function.scenarios.writing import Context, Style, as_hypothesis, render_test
-from refute.literals import NotLiteral
-from refute.syntax import bound_names, readable_module
+from refute.source.literals import NotLiteral
+from refute.source.syntax import bound_names, readable_module
 
 __all__ = [
     "Pin",

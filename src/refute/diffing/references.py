@@ -11,13 +11,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from refute.core.remarks import remark
 from refute.diffing.definitions import Definition
 from refute.diffing.modules import Module, Modules
 from refute.diffing.statements import lines_of, own_parts, statements
 from refute.errors import reason_to_skip
 from refute.function.target import MOST_HANDS
-from refute.remarks import remark
-from refute.syntax import Function, bound_names
+from refute.source.syntax import Function, bound_names
 
 __all__ = ["References", "Use"]
 

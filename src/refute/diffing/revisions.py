@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from refute.core.storage import ScratchFolder
 from refute.diffing.sources import is_test
 from refute.diffing.trees import (
     Entry,
@@ -23,7 +24,6 @@ from refute.diffing.trees import (
     write_tree,
 )  # fmt: skip
 from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
-from refute.storage import ScratchFolder
 from refute.workspace import rooted_files
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import Clone

@@ -130,7 +130,7 @@ def _compared(
     functions: Sequence[ChangedFunction], work: Work, jobs: int | None
 ) -> Generator[tuple[ChangedFunction, Comparison]]:
     """Each function with what came of it, in the order in which they are done."""
-    from refute.runs.pool import Failed, cores, run_tasks  # seldom needed for a small change
+    from refute.core.processes import Failed, cores, run_tasks  # seldom needed for a small change
 
     if jobs is None:  # each runs a process on each side
         jobs = max(1, cores() // 2) if len(functions) > FEW else 1

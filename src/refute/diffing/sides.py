@@ -11,19 +11,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
+from refute.core.files import parse_toml
+from refute.core.problems import Scenario
+from refute.core.storage import ScratchFolder
 from refute.diffing.differences import neutral
 from refute.diffing.modules import Module
 from refute.diffing.revisions import Tree
-from refute.files import parse_toml
 from refute.function.project import Surroundings, surroundings
 from refute.function.scenarios.described import Described, describe_module
 from refute.function.scenarios.observation import LIMITS, Observation, observe
-from refute.problems import Scenario
 from refute.sandbox import Limits, Program
 from refute.sandbox.interpreter import Interpreter
 from refute.sandbox.local import LocalSandbox
-from refute.storage import ScratchFolder
-from refute.syntax import readable_module
+from refute.source.syntax import readable_module
 
 __all__ = ["Side", "Sides"]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from refute.diffing.definitions import Definition
-from refute.syntax import Function
+from refute.source.syntax import Function
 
 __all__ = ["Difference", "compared", "key_of", "lines_of", "own_parts", "statements"]
 

@@ -9,6 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from refute.core.problems import Scenario
 from refute.diffing.modules import Module
 from refute.diffing.revisions import Tree
 from refute.function.project import surroundings
@@ -25,7 +26,6 @@ from refute.function.scenarios.carving import (
 )
 from refute.function.scenarios.described import Described
 from refute.function.scenarios.pieces import Piece
-from refute.problems import Scenario
 
 __all__ = ["Usage", "Used"]
 

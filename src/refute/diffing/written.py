@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from refute.core.problems import Scenario
 from refute.diffing.comparison import Comparison, Effort, Entry, Tried
 from refute.diffing.engine import Search
 from refute.diffing.modules import Module, Unreadable
@@ -20,10 +21,9 @@ from refute.diffing.working import Comparer
 from refute.function.llm.answers import code_spans, final_text
 from refute.function.scenarios.observation import Observation
 from refute.models.contract import Asker, Completion, Message, Sampling
-from refute.problems import Scenario
 from refute.prompts import render
 from refute.report.diffs import observed_source
-from refute.syntax import first_line
+from refute.source.syntax import first_line
 
 __all__ = ["with_written_inputs"]
 

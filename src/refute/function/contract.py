@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
-from refute.problems import Invocation, Trust, UnitTest
+from refute.core.problems import Invocation, Trust, UnitTest
 from refute.sandbox import Outcome
 
 if TYPE_CHECKING:

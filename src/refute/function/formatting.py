@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from refute.core.problems import Call, DoctestSession, Invocation, UnitTest, Want
 from refute.function.contract import Status
-from refute.literals import NotLiteral, source_of
-from refute.problems import Call, DoctestSession, Invocation, UnitTest, Want
 from refute.sandbox import (
     Killed,
     NotRun,
@@ -17,6 +16,7 @@ from refute.sandbox import (
     TimedOut,
 )
 from refute.sandbox.values import MalformedValue
+from refute.source.literals import NotLiteral, source_of
 
 MAX_VALUE = 20_000
 """Longest text of one value in JSON, in characters."""

@@ -9,18 +9,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from refute.core.files import read_file
+from refute.core.jsontext import parse_json
+from refute.core.problems import DoctestSession, Expression, Invocation, UnitTest, Want
 from refute.errors import InputError
-from refute.files import read_file
 from refute.function.called_as import called_as
 from refute.function.examples.subject import crosses
 from refute.function.formatting import NO_EXCEPTION, NO_OUTPUT
 from refute.function.project import surroundings
 from refute.function.project_tests import FolderTests
 from refute.function.target import Module, is_predicate
-from refute.jsontext import parse_json
-from refute.literals import NotLiteral, parse_literal, read_call
-from refute.problems import DoctestSession, Expression, Invocation, UnitTest, Want
-from refute.syntax import parse_expression
+from refute.source.literals import NotLiteral, parse_literal, read_call
+from refute.source.syntax import parse_expression
 
 _LARGEST = 16 << 20
 _DESCRIPTION = 1 << 20

@@ -20,7 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from refute.combinators import cross_check, rank
+from refute.core.combinators import cross_check, rank
+from refute.core.problems import FunctionProblem, Invocation, UnitTest
 from refute.function.consensus import agree
 from refute.function.formatting import call_source
 from refute.function.llm.execution import SuiteRun, certain_tests, try_code
@@ -31,7 +32,6 @@ from refute.function.llm.search_partner import multiplied
 from refute.models.contract import Asker
 from refute.models.gather import together
 from refute.models.reward import Scorer
-from refute.problems import FunctionProblem, Invocation, UnitTest
 from refute.prompts import render
 from refute.sandbox import Limits, Outcome, Program
 from refute.sandbox.pool import AsyncSandbox

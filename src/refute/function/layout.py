@@ -9,8 +9,8 @@ import tokenize
 from collections.abc import Iterable
 from typing import Any
 
-from refute.literals import NotLiteral, source_of
-from refute.syntax import lifted_limits, parse_module
+from refute.source.literals import NotLiteral, source_of
+from refute.source.syntax import lifted_limits, parse_module
 
 
 def code_of(node: ast.AST) -> str:

@@ -6,7 +6,7 @@ import ast
 import difflib
 from pathlib import Path
 
-from refute.syntax import Function, find_class, functions_in
+from refute.source.syntax import Function, find_class, functions_in
 
 MOST_NAMES = 12
 """Names that a message lists."""

@@ -15,14 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from refute.core.problems import UnitTest
+from refute.core.registry import METHODS
 from refute.errors import InputError
 from refute.function import verbs
 from refute.function.contract import Ask, Skipped
 from refute.function.project_sandbox import ProjectSandbox, open_box, present
 from refute.function.target import Module
 from refute.function.verbs import Fix, Hunt, Solver, inline
-from refute.problems import UnitTest
-from refute.registry import METHODS
 from refute.sandbox import Sandbox
 
 __all__ = [
@@ -109,7 +109,7 @@ def units_of(
 def shared(units: Sequence[FunctionUnit], jobs: int | None) -> list[FunctionUnit]:
     """The units, each with its functions' share in the time that is left when it is begun: what
     ends early leaves more to those behind it."""
-    from refute.runs.pool import cores
+    from refute.core.processes import cores
 
     workers = 1 if len(units) <= FEW else jobs or cores()
     rest = sum(len(unit.module.functions) for unit in units)
@@ -142,7 +142,7 @@ def work_on(
                 for one in worker.each(unit):
                     yield unit, one
         return
-    from refute.runs.pool import Failed, cores, run_tasks  # seldom needed for a single target
+    from refute.core.processes import Failed, cores, run_tasks  # seldom needed for a single target
 
     start = partial(_Worker, settings)
     for unit, done in run_tasks(units, start=start, jobs=jobs or cores()):

@@ -11,9 +11,9 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-from refute.files import parse_toml
+from refute.core.files import parse_toml
 from refute.sandbox.interpreter import Interpreter
-from refute.syntax import parse_module
+from refute.source.syntax import parse_module
 
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
 

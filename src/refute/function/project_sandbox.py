@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from refute.core.problems import Expression, Invocation
 from refute.errors import InputError
 from refute.function.formatting import describe
 from refute.function.target import Module
-from refute.missing_imports import unbuilt
-from refute.problems import Expression, Invocation
 from refute.sandbox import (
     Limits,
     Outcome,
@@ -24,7 +23,8 @@ from refute.sandbox import (
 )
 from refute.sandbox.contract import takes_code
 from refute.sandbox.interpreter import this_interpreter
-from refute.syntax import functions_in, readable_module
+from refute.source.missing_imports import unbuilt
+from refute.source.syntax import functions_in, readable_module
 
 LOADING = 10.0
 """CPU seconds that a module may take to load, with all that it imports."""

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
+from refute.core.problems import Call, Expression, Invocation, UnitTest
 from refute.function.bindings import (
     Bindings,
     NotUnderstood,
@@ -23,9 +24,8 @@ from refute.function.bindings import (
     uses,
     with_values,
 )
-from refute.literals import NotLiteral, read_call, read_literal
-from refute.problems import Call, Expression, Invocation, UnitTest
-from refute.syntax import parse_expression, parse_module
+from refute.source.literals import NotLiteral, read_call, read_literal
+from refute.source.syntax import parse_expression, parse_module
 
 MAX_ROWS = 10_000
 _UNITTEST = {

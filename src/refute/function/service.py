@@ -12,6 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from refute.core.methods import Context, MethodSpec
+from refute.core.parameters import parameter
+from refute.core.presets import departures, preset_of
+from refute.core.problems import FunctionProblem
+from refute.core.remarks import remark, warn_of_gaps
+from refute.core.selection import chosen_method, options_of
 from refute.errors import InputError
 from refute.function.contract import Ask, MethodResult, Skipped, State
 from refute.function.given_tests import ModuleTests, read_description, read_given
@@ -29,15 +35,9 @@ from refute.function.project_sandbox import open_box
 from refute.function.project_tests import FolderTests, folder_naming
 from refute.function.target import Module, Targets, open_targets
 from refute.function.verbs import Hunt, Solver
-from refute.methods import Context, MethodSpec
 from refute.models.asking import Asked, askers, open_sessions
-from refute.parameters import parameter
-from refute.presets import departures, preset_of
-from refute.problems import FunctionProblem
 from refute.prompts import prompts_from
-from refute.remarks import remark, warn_of_gaps
 from refute.sandbox import Sandbox
-from refute.selection import chosen_method, options_of
 
 __all__ = [
     "Collected",
@@ -325,7 +325,7 @@ def _asking(
     `box`, in which its examples are replayed."""
     import asyncio
 
-    from refute.runs.pool import cores
+    from refute.core.processes import cores
     from refute.sandbox.pool import SandboxPool
 
     with (

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from textwrap import indent
 from typing import Any
 
+from refute.core.problems import DoctestSession, Want
 from refute.function.layout import comparison, has_nan
-from refute.literals import NotLiteral, needed_imports, parse_literal, source_of
-from refute.problems import DoctestSession, Want
-from refute.syntax import bound_names, read_names, try_parse_statements
+from refute.source.literals import NotLiteral, needed_imports, parse_literal, source_of
+from refute.source.syntax import bound_names, read_names, try_parse_statements
 
 ROOM = 96
 """Columns of a line in the body."""

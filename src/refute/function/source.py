@@ -9,9 +9,9 @@ import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
+from refute.core.files import read_file
+from refute.core.storage import write_output
 from refute.errors import InputError
-from refute.files import read_file
-from refute.storage import write_output
 
 LARGEST_SOURCE = 1 << 20
 """Bytes of a Python file that is looked at; larger ones are data, and take seconds to read."""

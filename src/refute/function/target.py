@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from refute.core.problems import FunctionProblem, UnitTest
 from refute.errors import InputError
 from refute.function.contract import Skipped
 from refute.function.members import not_there, public_functions
@@ -25,8 +26,7 @@ from refute.function.project import Surroundings, surroundings
 from refute.function.project_tests import TEST_FILE
 from refute.function.rough_types import rough_type
 from refute.function.source import SourceFile, read_source
-from refute.problems import FunctionProblem, UnitTest
-from refute.syntax import Function, find_class, find_function, functions_in, shared_module
+from refute.source.syntax import Function, find_class, find_function, functions_in, shared_module
 
 _DOTTED = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)(?:::?([^\W\d][\w.]*))?")
 _NO_SOURCES = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages"})

@@ -14,14 +14,14 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any
 
+from refute.core.problems import Call, DoctestSession, Invocation, Trust, Want
+from refute.core.storage import write_output
 from refute.errors import InputError
 from refute.function.contract import FailingTest, Finding
 from refute.function.formatting import describe
 from refute.function.layout import comparison, has_nan, laid_out, one_line, sorted_imports
 from refute.function.session_tests import session_body
 from refute.function.target import Module
-from refute.literals import NotLiteral, needed_imports, source_of
-from refute.problems import Call, DoctestSession, Invocation, Trust, Want
 from refute.sandbox import Killed, Outcome, OutOfMemory, Returned, TimedOut
 from refute.sandbox.values import (
     Incomplete,
@@ -31,8 +31,8 @@ from refute.sandbox.values import (
     Opaque,
     printable,
 )  # fmt: skip
-from refute.storage import write_output
-from refute.syntax import bound_names, parse_expression, parse_module
+from refute.source.literals import NotLiteral, needed_imports, source_of
+from refute.source.syntax import bound_names, parse_expression, parse_module
 
 WIDTH = 100
 

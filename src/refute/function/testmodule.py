@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
+from refute.core.problems import DoctestSession
 from refute.function.bindings import NotUnderstood, parameter_names, row_values
 from refute.function.called_as import called_as, is_shown
-from refute.problems import DoctestSession
-from refute.syntax import bound_names, first_line, parse_module, read_names
+from refute.source.syntax import bound_names, first_line, parse_module, read_names
 
 MOST_ROWS = 60
 """Rows of a literal table that become tests of their own; a longer table is looped over."""

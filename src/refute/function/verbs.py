@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from refute.core.methods import Context, MethodSpec, finished
+from refute.core.problems import FunctionProblem, UnitTest
 from refute.errors import reason_to_skip
 from refute.function.contract import Ask, FailingTest, Finding, MethodResult, State
 from refute.function.examples import understood
 from refute.function.source import unified_diff
 from refute.function.target import Module, problem_of
 from refute.function.verified import verified
-from refute.methods import Context, MethodSpec, finished
-from refute.problems import FunctionProblem, UnitTest
 from refute.sandbox import Sandbox
 from refute.sandbox.deadline import Timed
 

@@ -16,14 +16,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from refute.core.problems import Call, DoctestSession, Expression, FunctionProblem, UnitTest, Want
 from refute.function.called_as import called_as
 from refute.function.examples.scripts import imported_packages
 from refute.function.examples.session_calls import Made, calls_made, looking_at, makes
-from refute.problems import Call, DoctestSession, Expression, FunctionProblem, UnitTest, Want
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import MalformedValue
-from refute.syntax import Function, parse_expression
+from refute.source.syntax import Function, parse_expression
 
 _QUICK = Limits(cpu=0.12, wall=1.0)
 """What a test may take to be run on thousands of candidates."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from refute.diffing.definitions import Definition, Definitions, definitions
 from refute.errors import reason_to_skip
 from refute.gating.change import Change
-from refute.syntax import Function, first_line, parse_module, readable_module
+from refute.source.syntax import Function, first_line, parse_module, readable_module
 
 _LOADED = (
     "exec(compile(__import__('zlib').decompress(__import__('base64').b64decode({code!r})).decode(),"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from refute.core.methods import Bounds
 from refute.errors import WorkspaceUnavailable
 from refute.gating.change import Change
 from refute.gating.experiments import Turned, turned
@@ -30,7 +31,6 @@ from refute.gating.running import (
 from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.drafting.original import Original
 from refute.issue.observed_calls import calls_of, watch_tests
-from refute.methods import Bounds
 from refute.workspace.contract import TestReport, TestResult, Workspace
 from refute.workspace.patches import is_test_file, touched_files
 from refute.workspace.states import holds_tests

@@ -12,10 +12,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from refute.core.jsontext import parse_json
+from refute.core.storage import cache_folder, write_atomically
 from refute.errors import InputError
 from refute.gating.judging import Judged
-from refute.jsontext import parse_json
-from refute.storage import cache_folder, write_atomically
 from refute.workspace.cache import key_of
 
 BLOCK = 2

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from refute.core.methods import Bounds
 from refute.diffing.changes import changed
 from refute.diffing.comparison import Settings as Looking
 from refute.diffing.revisions import open_revisions
@@ -19,7 +20,6 @@ from refute.gating.reading import Reading
 from refute.gating.running import Standing
 from refute.gating.shown import found_by_running
 from refute.issue.vet import Vetted, vet_fix
-from refute.methods import Bounds
 from refute.sandbox.deadline import end_after
 from refute.workspace.contract import Workspace
 

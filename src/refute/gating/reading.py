@@ -15,7 +15,7 @@ from refute.diffing.sources import is_changelog
 from refute.gating.change import Change
 from refute.gating.disguise import functions_of
 from refute.gating.findings import Finding, Rule
-from refute.syntax import Function, readable_module, try_parse_statements
+from refute.source.syntax import Function, readable_module, try_parse_statements
 from refute.workspace.patches import added_lines, is_runner_file, is_test_file, touched_files
 
 _CHANGE = re.compile(

@@ -15,7 +15,7 @@ from refute.gating.findings import Finding
 from refute.gating.reading import Reading
 from refute.gating.running import Standing
 from refute.issue.observed_calls import name_of
-from refute.syntax import Function
+from refute.source.syntax import Function
 from refute.workspace.contract import Failure, TestResult, Workspace
 from refute.workspace.patches import touched_files
 from refute.workspace.statuses import Statuses, statuses

@@ -15,7 +15,7 @@ from itertools import islice, takewhile, zip_longest
 from refute.diffing.definitions import Definition
 from refute.diffing.modules import Module
 from refute.hardening.operators import Edit, edits_of
-from refute.syntax import Function, first_line, parse_module
+from refute.source.syntax import Function, first_line, parse_module
 
 PER_LINE = 3
 """Mutants of one line, however many there could be."""

@@ -14,7 +14,7 @@ from refute.function.scenarios.placing import place_test
 from refute.hardening.killing import Input
 from refute.hardening.mutants import Mutant
 from refute.hardening.testing import asked_by
-from refute.syntax import readable_module
+from refute.source.syntax import readable_module
 from refute.workspace.contract import TestSelection, Workspace
 
 COMMENT = "what the code does today; nobody has said that it is right"

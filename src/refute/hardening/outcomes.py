@@ -15,7 +15,7 @@ from refute.hardening.mutants import Mutant
 from refute.hardening.operators import Edit
 from refute.issue.observed_calls import Call
 from refute.recording.replaying import beside
-from refute.syntax import Function, first_line
+from refute.source.syntax import Function, first_line
 
 MOST_OF_A_CALL = 12
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from refute.core.remarks import remark
 from refute.diffing.pinning import put_into_project
 from refute.errors import InputError, reason_to_skip
 from refute.function.interpreters import interpreter_of
@@ -19,7 +20,6 @@ from refute.hardening.offering import Offer, as_offer, chosen, confirmed
 from refute.hardening.subject import Subject, freshen, open_subject
 from refute.hardening.testing import Fate, Trial, run_on_mutants
 from refute.recording.reading import read_recorded
-from refute.remarks import remark
 from refute.workspace.checkout import Checkout, in_checkout
 from refute.workspace.contract import Workspace
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from refute.core.remarks import remark
 from refute.diffing.changes import changed
 from refute.diffing.definitions import Definition
 from refute.diffing.modules import Module, Modules
@@ -15,7 +16,6 @@ from refute.diffing.sources import is_source
 from refute.diffing.trees import find_products, list_tree
 from refute.errors import InputError
 from refute.function.target import open_targets
-from refute.remarks import remark
 from refute.workspace import rooted_files
 from refute.workspace.contract import Workspace
 from refute.workspace.snapshot import checkout_root, clone_at, snapshot

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from refute.core.jsontext import parse_json
 from refute.errors import WorkspaceUnavailable
 from refute.hardening.mutants import Mutant
-from refute.jsontext import parse_json
 from refute.workspace.contract import TestSelection, Workspace
 
 State = Literal["killed", "timeout", "survived", "unreached", "not run"]

@@ -10,12 +10,12 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from refute.core.methods import Given, MethodSpec, Task
+from refute.core.registry import METHODS, method_of
+from refute.core.selection import chosen_method, options_of
 from refute.errors import InputError
 from refute.issue.contract import Reproduction
-from refute.methods import Given, MethodSpec, Task
 from refute.models.asking import Asked
-from refute.registry import METHODS, method_of
-from refute.selection import chosen_method, options_of
 
 _PASS_AT = re.compile(r"pass@([1-9]\d?)")
 _SAMPLED = "zeroshotplus"

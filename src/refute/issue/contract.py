@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from refute.problems import IssuePrediction
+from refute.core.problems import IssuePrediction
 
 FixState = Literal["fixed", "proposed", "cannot tell"]
 """What is claimed about a fix: evidence that is independent of it agrees; it may be right, and a

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from refute.core.files import read_file
+from refute.core.jsontext import parse_json
 from refute.errors import InputError
-from refute.files import read_file
-from refute.jsontext import parse_json
 
 _LARGEST = 1 << 20
 

@@ -16,12 +16,12 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from refute import recording
+from refute.core.jsontext import parse_json
+from refute.core.methods import Bounds
 from refute.errors import PatchRejected
 from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.drafting.original import FAILING, Original
-from refute.jsontext import parse_json
-from refute.methods import Bounds
-from refute.syntax import try_parse
+from refute.source.syntax import try_parse
 from refute.workspace.applying import applied
 from refute.workspace.contract import TestReport, TestSelection, Workspace
 from refute.workspace.patches import is_test_file, split_fix, touched_files

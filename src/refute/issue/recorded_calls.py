@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from refute import recording
+from refute.core.methods import Bounds
 from refute.errors import InputError, PatchRejected
 from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.drafting.original import Original
-from refute.methods import Bounds
 from refute.recording.reading import read_recording
 from refute.workspace.applying import applied
 from refute.workspace.contract import Workspace

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from refute.core.methods import Bounds
 from refute.errors import PatchRejected
 from refute.issue.context.neighbours import MOST, neighbouring_tests
 from refute.issue.contract import Verdict
 from refute.issue.drafting.original import Original, TrialRun
-from refute.methods import Bounds
 from refute.workspace.applying import applied, rejection
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 from refute.workspace.control import turned_green

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from refute.parameters import parameter
-from refute.remarks import remark
+from refute.core.parameters import parameter
+from refute.core.remarks import remark
 
 if TYPE_CHECKING:
     from refute.models.contract import Model, Tally
@@ -48,7 +48,7 @@ class Asked:
         of_model=True,
         in_files=True,
     )
-    """Sets what is not in `set`: see `refute.presets`."""
+    """Sets what is not in `set`: see `refute.core.presets`."""
     prompts: Path | None = parameter(
         None,
         "Folder of prompt templates that replace built-in ones of the same name.",
@@ -88,7 +88,7 @@ class Asked:
 
 @asynccontextmanager
 async def open_sessions(asked: Asked) -> AsyncIterator[dict[str, Session]]:
-    """The models that are named, as `refute.methods.Context` calls them: `model`, and `tester`
+    """The models that are named, as `refute.core.methods.Context` calls them: `model`, and `tester`
     where it is another; none where none is named.
 
     They share the budget and the recording. What they have cost is said at the end.

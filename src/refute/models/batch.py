@@ -32,6 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from refute.core.files import parse_toml, read_file
 from refute.errors import (
     AnswersPending,
     ContextTooLong,
@@ -39,7 +40,6 @@ from refute.errors import (
     ModelUnavailable,
     NotContinued,
 )
-from refute.files import parse_toml, read_file
 from refute.models.batchfile import (
     REQUESTS,
     BatchAnswer,

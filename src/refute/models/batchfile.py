@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from refute.core.files import append_whole, open_file, read_file
+from refute.core.jsontext import parse_json
+from refute.core.storage import write_atomically
 from refute.errors import InputError
-from refute.files import append_whole, open_file, read_file
-from refute.jsontext import parse_json
 from refute.models.chat import completions
 from refute.models.contract import Sampling
 from refute.models.dialects import read_complaint
-from refute.storage import write_atomically
 
 REQUESTS = "requests.jsonl"
 COMPLETE = "requests.complete"

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from refute.core.jsontext import parse_json
+from refute.core.storage import cache_folder
 from refute.errors import InputError
-from refute.jsontext import parse_json
 from refute.models.contract import Completion
 from refute.models.serialization import completion_from, completion_json, number_from
-from refute.storage import cache_folder
 
 _FORMAT = 1
 _WAIT = 60.0

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from refute import extras
+from refute.core import extras
 from refute.errors import ContextTooLong, InputError, ModelUnavailable, NotContinued
 from refute.models.contract import Message, to_be_continued
 from refute.models.microbatch import TooLarge

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from refute.jsontext import parse_json
+from refute.core.jsontext import parse_json
 
 Kind = Literal["context", "parameter", "key", "model", "quota", "busy", "refused"]
 

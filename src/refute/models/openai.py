@@ -20,9 +20,9 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from refute import extras
+from refute.core import extras
+from refute.core.jsontext import parse_json
 from refute.errors import ContextTooLong, InputError, ModelUnavailable, NotContinued
-from refute.jsontext import parse_json
 from refute.models.chat import CONTINUING, completions, request_body
 from refute.models.contract import Completion, Message, Sampling, to_be_continued
 from refute.models.dialects import Complaint, one_line, read_complaint

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
+from refute.core.files import parse_toml, read_file
+from refute.core.variables import Variable
 from refute.errors import InputError
-from refute.files import parse_toml, read_file
 from refute.models.contract import Model, Usage
-from refute.variables import Variable
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from refute.core.files import append_whole, open_file
+from refute.core.jsontext import parse_json
 from refute.errors import InputError
-from refute.files import append_whole, open_file
-from refute.jsontext import parse_json
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.serialization import (
     completion_json,

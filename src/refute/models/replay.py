@@ -22,9 +22,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from refute.core.files import read_file
+from refute.core.jsontext import parse_json
 from refute.errors import InputError, ModelUnavailable, NotContinued
-from refute.files import read_file
-from refute.jsontext import parse_json
 from refute.models.contract import Completion, Message, Sampling, to_be_continued
 from refute.models.serialization import completion_from, digest, message_from, sampling_from
 

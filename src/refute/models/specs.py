@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from refute.core.registry import MODELS
 from refute.errors import InputError
 from refute.models.contract import Model
-from refute.registry import MODELS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Provider:
     """A kind of model by name: what stands before the colon of a spec.
 
     A module of `refute.models.providers` defines one; another package names its own as entry points
-    `refute.models`. `refute.registry.MODELS` finds them.
+    `refute.models`. `refute.core.registry.MODELS` finds them.
     """
 
     name: str

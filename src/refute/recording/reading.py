@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from refute.core.files import read_file
+from refute.core.jsontext import parse_json
 from refute.errors import InputError
-from refute.files import read_file
-from refute.jsontext import parse_json
 from refute.recording.storing import FORMAT, VERSION
-from refute.syntax import parse_module
+from refute.source.syntax import parse_module
 
 _LARGEST_FILE = 64 << 20
 _LARGEST_LINE = 1 << 16

@@ -13,17 +13,17 @@ from pathlib import Path
 
 from msgspec import ValidationError, convert, to_builtins
 
+from refute.core.files import read_file
+from refute.core.jsontext import parse_json
+from refute.core.storage import write_output
 from refute.errors import InputError
-from refute.files import read_file
 from refute.function.contract import FailingTest, Finding
 from refute.function.parallel import Found
 from refute.function.target import Module
 from refute.function.verbs import Hunt
-from refute.jsontext import parse_json
 from refute.report.formats.contract import Report
 from refute.report.formats.functions import problem_of
 from refute.results.lines import Baseline, KnownProblem
-from refute.storage import write_output
 
 OF_FUNCTIONS = ("wrong-output", "predicted-output", "crash", "contradiction")
 OF_CHANGES = ("behaviour-changed", "behaviour-changed-as-stated", "does-not-load")

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from refute.core.problems import Trust
 from refute.function.contract import FailingTest, Finding, State
 from refute.function.formatting import call_source, describe, expected_source
 from refute.function.verbs import Fix, Hunt
-from refute.problems import Trust
 from refute.report.fitting import FittingTable
 
 CELL = 400

@@ -12,9 +12,9 @@ from rich.text import Text
 
 from refute.function.contract import Ask, Question
 from refute.function.formatting import call_source, value_source
-from refute.literals import NotLiteral, parse_literal
 from refute.sandbox import Returned
 from refute.sandbox.values import MalformedValue
+from refute.source.literals import NotLiteral, parse_literal
 
 if TYPE_CHECKING:
     from rich.status import Status

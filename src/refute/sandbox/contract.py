@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, Protocol
 
-from refute.problems import Invocation
+from refute.core.problems import Invocation
 from refute.sandbox import decoding, values
 
 Code = str | CodeType | bytes

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from refute.problems import Invocation
+from refute.core.problems import Invocation
 from refute.sandbox import Limits, NotRun, Outcome, Program, Sandbox
 from refute.sandbox.contract import takes_code
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from refute.problems import Want
+from refute.core.problems import Want
 
 __all__ = ["shows"]
 

@@ -32,7 +32,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from refute.problems import UnitTest, Want
+from refute.core.problems import UnitTest, Want
 from refute.sandbox.contract import Outcome, Raised, Returned
 from refute.sandbox.decoding import decode
 from refute.sandbox.doctest_check import shows

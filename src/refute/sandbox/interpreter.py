@@ -9,7 +9,7 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-from refute.pathfiles import may_be_shown, read_path_files
+from refute.core.pathfiles import may_be_shown, read_path_files
 
 __all__ = ["OLDEST", "Interpreter", "this_interpreter"]
 

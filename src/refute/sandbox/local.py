@@ -19,8 +19,9 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+from refute.core.problems import Invocation
+from refute.core.starting import python_options
 from refute.errors import SandboxUnavailable
-from refute.problems import Invocation
 from refute.sandbox import waiting
 from refute.sandbox.answers import Answers, outcomes, read_frames
 from refute.sandbox.cleanup import inode, remove
@@ -36,7 +37,6 @@ from refute.sandbox.contract import (
 from refute.sandbox.interpreter import Interpreter, this_interpreter
 from refute.sandbox.payloads import Head, Heads, calls_packed, programs_packed, sealed, shared
 from refute.sandbox.waiting import Waits, finished
-from refute.starting import python_options
 
 __all__ = ["ALL_MEASURES", "LocalSandbox"]
 

@@ -1,7 +1,7 @@
 """Runs a scenario and tells what its last expression did: value, exception, effects, output, lines.
 
 Loaded by path inside the sandbox: standard library only. A scenario is a few statements and an
-expression over the module's names (`refute.problems.Scenario`). Values are encoded where they are
+expression over the module's names (`core.problems.Scenario`). Values are encoded where they are
 seen, by the codec, which reads objects by their fields and asks none of them whether it is equal to
 another. What the program does to this code is its own loss: the trusted side takes the record for
 what the program said of itself.

@@ -12,7 +12,7 @@ from io import FileIO
 from types import CodeType
 from typing import Any
 
-from refute.problems import Call, DoctestSession, Invocation, Scenario
+from refute.core.problems import Call, DoctestSession, Invocation, Scenario
 from refute.sandbox import values
 from refute.sandbox.contract import Code, Program
 

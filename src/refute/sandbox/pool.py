@@ -12,8 +12,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
+from refute.core.problems import Invocation
 from refute.errors import SandboxUnavailable
-from refute.problems import Invocation
 from refute.sandbox.contract import DEFAULT_LIMITS, Limits, Outcome, Program, Sandbox, takes_code
 from refute.sandbox.waiting import Waits, finished, waited
 

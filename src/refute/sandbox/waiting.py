@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from refute.core.problems import Invocation
 from refute.errors import SandboxUnavailable
-from refute.problems import Invocation
 from refute.sandbox.contract import Limits, Outcome, Program, Sandbox
 
 __all__ = ["SILENCE", "Waits", "finished", "run_in_steps", "silent", "waited"]

@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import NODEFAULT, Meta, Struct, defstruct
 
+from refute.core.parameters import Options, Parameter, options_with, parameters_of
 from refute.errors import InputError
 from refute.models.asking import Asked
-from refute.parameters import Options, Parameter, options_with, parameters_of
 from refute.verbs.debug import DebugOptions
 from refute.verbs.diff import DiffOptions
 from refute.verbs.hunt import HuntOptions

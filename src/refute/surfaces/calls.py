@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from refute.starting import start_module
+from refute.core.starting import start_module
 from refute.surfaces.worker import Done, Event, Failed, Progress, Request
 
 _LONGEST = 256 << 20

@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from refute.core.storage import ScratchFolder
 from refute.errors import InputError
-from refute.storage import ScratchFolder
-from refute.syntax import try_parse
+from refute.source.syntax import try_parse
 
 if TYPE_CHECKING:
     from refute.api.function_results import DebugResult, HuntResult

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import watchfiles
 
+from refute.core.starting import start_module
 from refute.diffing.sources import is_test
-from refute.starting import start_module
 
 GRACE = 20.0
 """Seconds for a look to end in good order, with its sandboxes."""

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import msgspec
 
+from refute.core.storage import SCRATCH
+from refute.core.variables import Variable
 from refute.errors import BAD_INPUT, UNAVAILABLE, told
-from refute.storage import SCRATCH
-from refute.variables import Variable
 
 if TYPE_CHECKING:
     from refute.surfaces.verbs.contract import Tell

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from refute.problems import Call, Expression, Invocation
+from refute.core.problems import Call, Expression, Invocation
 from refute.sandbox import Limits, Outcome, Program, Sandbox, values
 from refute.sandbox.contract import Killed, NotRun, OutOfMemory, Raised, Returned, TimedOut
 

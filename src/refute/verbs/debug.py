@@ -20,11 +20,11 @@ from refute.cli.options import fail_on_option, form_options
 from refute.cli.output import Form, consoles
 from refute.cli.output import show as show_result
 from refute.cli.streams import read_targets
+from refute.core.parameters import options_with, parameter
+from refute.core.remarks import remark
 from refute.errors import InputError
 from refute.function.contract import Ask
 from refute.function.service import Collected, FunctionOptions, Opened, collect
-from refute.parameters import options_with, parameter
-from refute.remarks import remark
 from refute.verbs.functions import (
     Show,
     conclude,

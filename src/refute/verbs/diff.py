@@ -20,14 +20,14 @@ from refute.cli.exit_statuses import FOUND
 from refute.cli.options import fail_on_option, form_options, with_options, write_baseline_option
 from refute.cli.output import Form, consoles
 from refute.cli.streams import read_targets
+from refute.core.parameters import checked, options_with, parameter
+from refute.core.remarks import remark
 from refute.diffing.comparison import Effort, Settings
 from refute.diffing.revisions import open_revisions
 from refute.diffing.service import Compared, compare, work_of
 from refute.diffing.working import Comparer
 from refute.errors import InputError
 from refute.models.asking import Asked, open_sessions
-from refute.parameters import checked, options_with, parameter
-from refute.remarks import remark
 from refute.sandbox.deadline import end_after
 
 if TYPE_CHECKING:

@@ -19,16 +19,16 @@ from refute.cli.declared import MethodCommand, offered
 from refute.cli.exit_statuses import CANNOT_TELL, PROPOSED
 from refute.cli.options import form_options
 from refute.cli.output import Form, consoles
+from refute.core.methods import Bounds, Context, Given
+from refute.core.parameters import options_with, parameter
+from refute.core.remarks import remark
+from refute.core.storage import write_output
 from refute.errors import InputError
 from refute.issue.choosing import check_task, chosen_reproducer
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.submission import only_tests
 from refute.issue.issue_text import read_issue
-from refute.methods import Bounds, Context, Given
 from refute.models.asking import askers, open_sessions
-from refute.parameters import options_with, parameter
-from refute.remarks import remark
-from refute.storage import write_output
 from refute.verbs.issues import IssueOptions, with_bounds
 from refute.workspace.checkout import Checkout, in_checkout
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from refute.cli.exit_statuses import status_of_states
 from refute.cli.output import consoles
+from refute.core.remarks import remark
 from refute.errors import InputError
 from refute.function.service import Collected, FunctionOptions, Opened, open_subject, summary
 from refute.function.target import Module, Targets
-from refute.remarks import remark
 from refute.sandbox.deadline import end_after
 
 if TYPE_CHECKING:

@@ -22,14 +22,14 @@ from refute.cli.declared import MethodCommand, offered
 from refute.cli.exit_statuses import FOUND
 from refute.cli.options import json_option
 from refute.cli.output import consoles, show
+from refute.core.methods import Bounds
+from refute.core.parameters import options_with, parameter
 from refute.errors import InputError, RefuteError
 from refute.gating.change import Change, Place, open_change
 from refute.gating.findings import chosen_rules
 from refute.gating.hook import BLOCK, Memory, read_message, reason_of
 from refute.gating.judging import Judged, Settings, judge
-from refute.methods import Bounds
 from refute.models.asking import Asked
-from refute.parameters import options_with, parameter
 from refute.verbs.issues import IssueOptions, with_bounds
 from refute.workspace.snapshot import checkout_root
 
@@ -133,8 +133,8 @@ def _judged(change: Change, settings: Settings, options: GateOptions, bounds: Bo
 def _issue_tests(change: Change, text: str, asked: Asked, bounds: Bounds) -> str:
     """A test patch that reproduces the issue on the base; "" where none was found."""
     from refute.api.issues import reproduced
+    from refute.core.problems import IssueProblem
     from refute.issue.choosing import chosen_reproducer
-    from refute.problems import IssueProblem
     from refute.workspace.factory import open_local, prepare
 
     _, spec, options = chosen_reproducer(asked)

@@ -17,7 +17,7 @@ from refute.cli.declared import MethodCommand, offered
 from refute.cli.exit_statuses import FOUND
 from refute.cli.options import json_option
 from refute.cli.output import consoles, show
-from refute.parameters import options_with, parameter
+from refute.core.parameters import options_with, parameter
 
 if TYPE_CHECKING:
     from refute.api.hardening import HardenResult
@@ -68,8 +68,8 @@ def harden(
     from refute.api.calling import apart
     from refute.api.diffing import recorded_calls
     from refute.api.hardening import HardenResult
+    from refute.core.processes import cores
     from refute.hardening import service
-    from refute.runs.pool import cores
     from refute.workspace.snapshot import checkout_root
 
     chosen = options_with(HardenOptions, options, given, targets)

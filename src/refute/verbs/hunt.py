@@ -19,10 +19,10 @@ from refute.cli.declared import MethodCommand, offered
 from refute.cli.options import fail_on_option, form_options, write_baseline_option
 from refute.cli.output import Form, consoles
 from refute.cli.streams import read_targets
+from refute.core.parameters import options_with, parameter
+from refute.core.remarks import remark
 from refute.errors import InputError
 from refute.function.service import Collected, FunctionOptions, Opened, collect
-from refute.parameters import options_with, parameter
-from refute.remarks import remark
 from refute.verbs.functions import (
     Show,
     conclude,

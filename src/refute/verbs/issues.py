@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from refute.methods import Bounds
+from refute.core.methods import Bounds
+from refute.core.parameters import checked, parameter, parameters_of
 from refute.models.asking import Asked
-from refute.parameters import checked, parameter, parameters_of
 
 Chosen = TypeVar("Chosen", bound="IssueOptions")
 

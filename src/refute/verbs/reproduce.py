@@ -20,14 +20,14 @@ from refute.cli.declared import MethodCommand, offered
 from refute.cli.exit_statuses import FOUND
 from refute.cli.options import form_options
 from refute.cli.output import Form, consoles
+from refute.core.methods import Bounds
+from refute.core.parameters import options_with, parameter
+from refute.core.remarks import remark
+from refute.core.storage import write_output
 from refute.errors import WorkspaceUnavailable
 from refute.issue.choosing import chosen_reproducer
 from refute.issue.drafting.original import WHOLE, Original
 from refute.issue.issue_text import read_issue
-from refute.methods import Bounds
-from refute.parameters import options_with, parameter
-from refute.remarks import remark
-from refute.storage import write_output
 from refute.verbs.issues import IssueOptions, with_bounds
 from refute.workspace.checkout import Checkout, in_checkout
 

@@ -23,6 +23,9 @@ from refute.cli.declared import MethodCommand, offered
 from refute.cli.exit_statuses import FOUND
 from refute.cli.options import form_options
 from refute.cli.output import Form, consoles
+from refute.core.methods import Bounds
+from refute.core.parameters import options_with, parameter
+from refute.core.storage import ScratchFolder
 from refute.diffing.service import Diffed
 from refute.errors import InputError
 from refute.issue.choosing import chosen_reproducer
@@ -30,9 +33,6 @@ from refute.issue.issue_text import read_issue
 from refute.issue.observed_calls import observed_differences
 from refute.issue.recorded_calls import record_calls
 from refute.issue.vet import vet_fix
-from refute.methods import Bounds
-from refute.parameters import options_with, parameter
-from refute.storage import ScratchFolder
 from refute.verbs.issues import IssueOptions, with_bounds
 from refute.workspace.checkout import Checkout, in_checkout
 

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from refute.core.files import read_file
+from refute.core.jsontext import parse_json
+from refute.core.storage import cache_folder
 from refute.errors import InputError
-from refute.files import read_file
-from refute.jsontext import parse_json
-from refute.storage import cache_folder
 from refute.workspace.base import Base
 from refute.workspace.cache import adopt
 

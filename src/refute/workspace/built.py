@@ -11,8 +11,8 @@ import os
 import re
 from pathlib import Path, PurePosixPath
 
+from refute.core.storage import ScratchFolder
 from refute.errors import WorkspaceUnavailable
-from refute.storage import ScratchFolder
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import find_clone
 from refute.workspace.snapshot import IDENTITY

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from refute.storage import write_atomically
+from refute.core.storage import write_atomically
 
 
 def key_of(*parts: Any) -> str:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from refute.core.methods import Spawn
+from refute.core.problems import IssueProblem
 from refute.errors import InputError
-from refute.methods import Spawn
-from refute.problems import IssueProblem
 from refute.workspace.built import with_built
 from refute.workspace.factory import open_local, prepare
 from refute.workspace.infer import infer_recipe

@@ -12,8 +12,8 @@ import tarfile
 import time
 from pathlib import Path
 
+from refute.core.storage import ScratchFolder
 from refute.errors import WorkspaceUnavailable
-from refute.storage import ScratchFolder
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import Clone
 

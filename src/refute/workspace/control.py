@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import indent
 
-from refute.syntax import Function, readable_module
+from refute.source.syntax import Function, readable_module
 from refute.workspace.applying import applied
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 from refute.workspace.states import files_with_tests

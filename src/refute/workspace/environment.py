@@ -19,9 +19,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from refute.core.storage import cache_folder
+from refute.core.variables import Variable
 from refute.errors import EnvironmentBroken, WorkspaceUnavailable
-from refute.storage import cache_folder
-from refute.variables import Variable
 from refute.workspace.cache import ensure, key_of
 from refute.workspace.interpreter_facts import InterpreterFacts, interpreter_facts
 from refute.workspace.interpreters import find_interpreter, uv_command

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from refute.core.storage import cache_folder
 from refute.errors import EnvironmentBroken, InputError
-from refute.storage import cache_folder
 from refute.workspace.base import Base, WorkspaceLimits
 from refute.workspace.cache import ensure, key_of
 from refute.workspace.commit_tree import check_out, hide_untracked

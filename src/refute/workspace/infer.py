@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from refute.core.files import parse_toml
 from refute.errors import InputError, WorkspaceUnavailable
-from refute.files import parse_toml
-from refute.syntax import Function, readable_module
+from refute.source.syntax import Function, readable_module
 from refute.workspace.recipe import WORK_TREE, Recipe, Runner
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from refute.storage import cache_folder, write_atomically
+from refute.core.storage import cache_folder, write_atomically
 from refute.workspace.cache import key_of
 
 MACHINE = ("/usr/lib", "/usr/local", "/usr/share")

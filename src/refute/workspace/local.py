@@ -16,11 +16,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from refute.core.starting import python_options
+from refute.core.storage import cache_folder
+from refute.core.variables import Variable
 from refute.errors import WorkspaceUnavailable
 from refute.probe import SITE
-from refute.starting import python_options
-from refute.storage import cache_folder
-from refute.variables import Variable
 from refute.workspace.backend import Execution
 from refute.workspace.base import Base, WorkspaceLimits
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from refute.storage import write_atomically
+from refute.core.storage import write_atomically
 from refute.workspace.contract import Failure, Frame, TestReport, TestResult
 
 

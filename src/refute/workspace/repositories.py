@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from refute.core.variables import Variable
 from refute.errors import InputError, WorkspaceUnavailable
-from refute.variables import Variable
 from refute.workspace.gitrun import GitFailed, git
 
 _SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")

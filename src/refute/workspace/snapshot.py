@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from refute.core.remarks import remark
+from refute.core.storage import ScratchFolder, cache_folder
 from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
-from refute.remarks import remark
-from refute.storage import ScratchFolder, cache_folder
 from refute.workspace.cache import key_of
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import Clone, find_clone

@@ -19,8 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from refute.core.problems import IssueProblem
 from refute.errors import PatchRejected, WorkspaceUnavailable
-from refute.problems import IssueProblem
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 from refute.workspace.patches import file_patches, is_test_file
 from refute.workspace.report_cache import ReportCache

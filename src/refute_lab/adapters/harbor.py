@@ -13,10 +13,10 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from refute.core.extras import requirement
+from refute.core.storage import write_output
 from refute.errors import InputError, SandboxUnavailable
-from refute.extras import requirement
 from refute.sandbox.local import LocalSandbox
-from refute.storage import write_output
 from refute_lab.adapters import harbor_texts as texts
 from refute_lab.adapters.rows import Row
 from refute_lab.adapters.scoring import Score, TestTask, read_task, score

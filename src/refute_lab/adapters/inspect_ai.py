@@ -26,8 +26,8 @@ from inspect_ai.util import (
     sandboxenv,
 )
 
+from refute.core.storage import ScratchFolder
 from refute.errors import WorkspaceUnavailable
-from refute.storage import ScratchFolder
 from refute_lab.adapters.jails import empty_jail
 from refute_lab.adapters.rows import read_rows
 from refute_lab.adapters.scoring import score_async

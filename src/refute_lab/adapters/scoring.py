@@ -18,12 +18,12 @@ from typing import Any, cast
 
 import msgspec
 
+from refute.core.jsontext import parse_json
+from refute.core.variables import Variable
 from refute.errors import InputError
 from refute.function.llm.answers import code_spans, final_text
 from refute.function.llm.code_extraction import read_program
-from refute.jsontext import parse_json
-from refute.syntax import try_parse
-from refute.variables import Variable
+from refute.source.syntax import try_parse
 from refute_lab.rewards import Grader, Remote, Task
 from refute_lab.rewards.pool import ManyAtOnce
 from refute_lab.rewards.testing import TestReward

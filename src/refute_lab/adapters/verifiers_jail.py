@@ -28,8 +28,8 @@ from verifiers.v1.runtimes import (
     SubprocessRuntimeInfo,
 )
 
+from refute.core.storage import ScratchFolder
 from refute.errors import WorkspaceUnavailable
-from refute.storage import ScratchFolder
 from refute.workspace.interpreter_facts import interpreter_facts
 from refute.workspace.local import LocalBackend
 from refute_lab.adapters import verifiers_relay

@@ -16,15 +16,15 @@ from typing import Any
 
 from refute.api.calling import Progress, Shown, apart, path_of, silent
 from refute.api.fixing import confirmed_in
+from refute.core.methods import Bounds
+from refute.core.presets import Preset, departures, preset_of
+from refute.core.remarks import remark, warn_of_gaps
+from refute.core.selection import chosen_method, options_of
 from refute.errors import InputError
 from refute.issue.choosing import check_given, check_task, chosen_reproducer
-from refute.methods import Bounds
 from refute.models.asking import Asked, open_sessions
-from refute.presets import Preset, departures, preset_of
 from refute.prompts import digest_of, prompts_from
-from refute.remarks import remark, warn_of_gaps
 from refute.sandbox.local import LocalSandbox
-from refute.selection import chosen_method, options_of
 from refute_lab import benches as functions
 from refute_lab.api.grading import GradeResult, grade_samples, tasks_of
 from refute_lab.api.repairs import FixGradeResult, grade_repairs

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refute.api.calling import Shown, path_of
+from refute.core.files import read_file
+from refute.core.jsontext import parse_json
+from refute.core.problems import IssueProblem
+from refute.core.remarks import remark
+from refute.core.storage import write_output
+from refute.core.variables import Variable
 from refute.errors import InputError, WorkspaceUnavailable
-from refute.files import read_file
-from refute.jsontext import parse_json
-from refute.problems import IssueProblem
-from refute.remarks import remark
-from refute.storage import write_output
-from refute.variables import Variable
 from refute.workspace.factory import open_workspace, prepare
 from refute.workspace.gitrun import GitFailed
 from refute.workspace.infer import infer_recipe

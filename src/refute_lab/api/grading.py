@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from refute.api.calling import Progress, Shown, apart, path_of, silent
+from refute.core.methods import Task
+from refute.core.presets import preset_of
+from refute.core.remarks import remark
 from refute.errors import InputError
-from refute.methods import Task
-from refute.presets import preset_of
-from refute.remarks import remark
 from refute.workspace.factory import Backend
 from refute_lab.api.repairs import FixGradeResult, grade_repairs
 from refute_lab.datasets.swe import IssueItem, load_issues
@@ -133,7 +133,7 @@ def grade(
     patch adds a `script` whose exit status decides. `compat`: also write the reference's reports.
     `executable`: which lines of the golden patch ΔC counts ("own"; see `refute_lab.swt.grading`).
     `columns`: whose definitions the table has ("later"). `preset`: what the two are where they are
-    not given (`refute.presets`).
+    not given (`refute.core.presets`).
     `task`: "repair" where the predictions are fixes, which the golden tests judge as SWE-bench does
     ("gold": the golden patches); of these rules `timeout` alone is for them.
 

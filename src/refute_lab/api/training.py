@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from refute import extras
 from refute.api.calling import Shown, apart
+from refute.core import extras
+from refute.core.processes import cores
+from refute.core.remarks import remark
 from refute.errors import InputError
-from refute.remarks import remark
-from refute.runs.pool import cores
 from refute_lab.api.training_data import StageProgress, TrainingData, silent, training_data
 
 if TYPE_CHECKING:

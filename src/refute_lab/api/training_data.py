@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from refute.api.calling import Shown, apart
+from refute.core.processes import cores
+from refute.core.remarks import remark
+from refute.core.storage import write_atomically
 from refute.errors import InputError
 from refute.models.asking import Asked, sessions
 from refute.prompts import PAPER, digest_of, prompts_from
-from refute.remarks import remark
-from refute.runs.pool import cores
 from refute.sandbox.pool import SandboxPool
-from refute.storage import write_atomically
 from refute_lab.runs.executors import Processes, Workers, executor_of, on_gpus
 from refute_lab.runs.sharing import ModelKeeper
 from refute_lab.train.card import card, figures

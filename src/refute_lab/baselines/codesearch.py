@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from refute.syntax import first_line, parse_module
+from refute.source.syntax import first_line, parse_module
 
 SHOWN = 3
 """Results that are shown with their code; of more, the files are listed (AutoCodeRover's limit)."""

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
+from refute.core.storage import ScratchFolder
 from refute.errors import WorkspaceUnavailable
-from refute.storage import ScratchFolder
 from refute.workspace.contract import CommandResult, Workspace
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.output_buffer import OutputBuffer

@@ -17,9 +17,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from refute.literals import NotLiteral, source_of
 from refute.sandbox import Outcome, OutOfMemory, Raised, Returned, Sandbox, TimedOut
-from refute.syntax import try_parse
+from refute.source.literals import NotLiteral, source_of
+from refute.source.syntax import try_parse
 from refute_lab.benches.grade import ProgramGrade, grade_program
 from refute_lab.benches.oracle import expected_outputs
 from refute_lab.benches.records import FunctionRecord

@@ -20,7 +20,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from refute.problems import (
+from refute.core.problems import (
     Call,
     FunctionKey,
     FunctionPrediction,
@@ -31,7 +31,7 @@ from refute.problems import (
 )
 from refute.sandbox import Limits, Outcome, Program, Raised, Returned, Sandbox, values
 from refute.sandbox.equality import Expected, matches, raised_as
-from refute.syntax import parse_module
+from refute.source.syntax import parse_module
 from refute_lab.benches.oracle import GroundTruth, expected_outputs, run_within
 from refute_lab.figures import Figure, clustered
 

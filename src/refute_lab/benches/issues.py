@@ -22,17 +22,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from refute.core.files import read_file
+from refute.core.jsontext import parse_json
+from refute.core.methods import Bounds, Context, Given, Spawn, Task
+from refute.core.problems import IssueKey, IssuePrediction, IssueProblem
+from refute.core.remarks import remark
 from refute.errors import AnswersPending, InputError
-from refute.files import read_file
 from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction
-from refute.jsontext import parse_json
-from refute.methods import Bounds, Context, Given, Spawn, Task
 from refute.models.asking import askers
 from refute.models.contract import Tally, is_count
 from refute.models.session import Session
-from refute.problems import IssueKey, IssuePrediction, IssueProblem
-from refute.remarks import remark
 from refute.workspace.factory import Backend, open_workspace
 from refute.workspace.patches import file_patches, is_test_file
 from refute_lab.datasets.swe import IssueItem
@@ -49,7 +49,7 @@ PREDICTIONS = "predictions.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class StoredPrediction:
-    """A predicted test patch, or fix; see `refute.problems.IssuePrediction`."""
+    """A predicted test patch, or fix; see `refute.core.problems.IssuePrediction`."""
 
     patch: str
     confidence: Number | None
@@ -84,7 +84,7 @@ class IssueBenchSettings:
     method: str
     model: str | None = None
     preset: str | None = None
-    """Whose values the options that were not given have (`refute.presets`)."""
+    """Whose values the options that were not given have (`refute.core.presets`)."""
     prompts: str | None = None
     """A digest of the user's own templates (`refute.prompts`)."""
     tester: str | None = None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from refute.core.problems import UnitTest
 from refute.function.formatting import call_source
 from refute.function.llm.results import Attempt, EditRound, Output, Trace, Vote
-from refute.problems import UnitTest
 from refute_lab.runs.records import Count
 
 

@@ -22,9 +22,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from refute.files import read_file, unpack
-from refute.jsontext import parse_json
-from refute.problems import Call, FunctionKey, Invocation
+from refute.core.files import read_file, unpack
+from refute.core.jsontext import parse_json
+from refute.core.problems import Call, FunctionKey, Invocation
+from refute.core.storage import cache_folder, write_atomically
 from refute.sandbox import (
     Killed,
     Limits,
@@ -39,7 +40,6 @@ from refute.sandbox import (
 )
 from refute.sandbox.equality import Expected
 from refute.sandbox.waiting import Waits, finished, run_in_steps
-from refute.storage import cache_folder, write_atomically
 from refute_lab.runs.records import Count, Number, checked
 
 DEFAULT_LIMITS = Limits()

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from refute.core.problems import FunctionKey, FunctionPrediction, FunctionProblem, UnitTest
 from refute.function.contract import MethodResult
 from refute.function.formatting import call_source, expected_source
-from refute.literals import NotLiteral, source_of
 from refute.models.contract import Tally
-from refute.problems import FunctionKey, FunctionPrediction, FunctionProblem, UnitTest
 from refute.sandbox import Sandbox, values
+from refute.source.literals import NotLiteral, source_of
 from refute_lab.benches.grade import (
     Grade,
     ProgramGrade,

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from refute.core.registry import METHODS
 from refute.errors import InputError
 from refute.function.formatting import call_source, expected_source
-from refute.literals import NotLiteral, source_of
-from refute.registry import METHODS
 from refute.sandbox import values
+from refute.source.literals import NotLiteral, source_of
 from refute_lab.datasets import Item, load
 from refute_lab.datasets.item import Evaluation, Subset
 from refute_lab.runs.run import versions
@@ -40,7 +40,7 @@ class BenchSettings:
     subset: Subset = "all"
     """Which rows of HumanEval+ and MBPP+: see `refute_lab.datasets.item`."""
     preset: str | None = None
-    """What sets the values that were not given: see `refute.presets`."""
+    """What sets the values that were not given: see `refute.core.presets`."""
     prompts: str = ""
     """Digest of the templates that stand for ours; "": there are none."""
     model: str | None = None

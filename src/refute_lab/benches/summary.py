@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from refute.core.registry import METHODS
 from refute.errors import InputError
-from refute.registry import METHODS
 from refute_lab.benches.grade import metrics
 from refute_lab.benches.records import RECORDS, FunctionRecord, grades, read_grade
 from refute_lab.benches.settings import BenchSettings, stored_settings

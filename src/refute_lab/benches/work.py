@@ -17,16 +17,16 @@ from functools import partial, reduce
 from multiprocessing.util import Finalize
 from typing import Any
 
+from refute.core.methods import Context, MethodSpec, finished
+from refute.core.problems import FunctionProblem, Invocation
+from refute.core.processes import cores
+from refute.core.registry import METHODS
 from refute.errors import InputError, SandboxUnavailable
 from refute.function.contract import MethodResult
 from refute.function.llm.options import DebugOptions, Options
-from refute.methods import Context, MethodSpec, finished
 from refute.models.asking import askers
 from refute.models.contract import Tally
 from refute.models.session import Session
-from refute.problems import FunctionProblem, Invocation
-from refute.registry import METHODS
-from refute.runs.pool import cores
 from refute.sandbox import Sandbox
 from refute.sandbox.pool import InlineSandbox, SandboxPool
 from refute_lab.benches.grade import with_failing_tests, with_gold_outputs

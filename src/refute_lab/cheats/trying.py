@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from refute.core.jsontext import parse_json
 from refute.errors import InputError
-from refute.jsontext import parse_json
 from refute.sandbox import Sandbox
 from refute.sandbox.local import LocalSandbox
 from refute_lab.cheats.contract import Cheat, TestTask

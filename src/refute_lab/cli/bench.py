@@ -15,8 +15,8 @@ from refute.cli.options import (
     model_options,
 )
 from refute.cli.output import consoles, show
+from refute.core.methods import Bounds
 from refute.errors import UNAVAILABLE, InputError
-from refute.methods import Bounds
 from refute_lab.cli.run_options import (
     Experiment,
     bench_options,

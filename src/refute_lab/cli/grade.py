@@ -10,8 +10,8 @@ import click
 from refute.cli.declared import MethodCommand, set_by_name
 from refute.cli.options import json_option, preset_option, with_options, workspace_option
 from refute.cli.output import consoles, show
+from refute.core.parameters import parameter
 from refute.errors import UNAVAILABLE
-from refute.parameters import parameter
 from refute_lab.cli.run_options import (
     executor_option,
     run_options,

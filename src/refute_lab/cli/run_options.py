@@ -12,7 +12,7 @@ import click
 from refute.cli.declared import FILE
 from refute.cli.options import seed_option, with_options, workspace_option
 from refute.cli.output import consoles, show
-from refute.parameters import parameter
+from refute.core.parameters import parameter
 from refute_lab.datasets.item import Evaluation, Subset
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from refute.cli.declared import FILE
+from refute.core.extras import need
+from refute.core.variables import Variable
 from refute.errors import InputError
-from refute.extras import need
-from refute.variables import Variable
 
 _TOKENS: str = Variable.SERVE_TOKENS
 
@@ -61,7 +61,7 @@ def command(
     what was asked is answered. See docs/serve.md.
     """
     need("serve", "refute serve")
-    from refute.runs.pool import cores
+    from refute.core.processes import cores
     from refute_lab.serving.access import Tokens, read_tokens
     from refute_lab.serving.server import Options, serve
 
@@ -81,7 +81,7 @@ def command(
 
 
 def _text(path: Path) -> str:
-    from refute.files import read_file
+    from refute.core.files import read_file
 
     try:
         return read_file(path, pipe=True).decode()

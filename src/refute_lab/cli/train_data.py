@@ -11,7 +11,7 @@ import click
 from refute.cli.declared import FILE, MethodCommand
 from refute.cli.options import json_option, seed_option, session_options
 from refute.cli.output import consoles, show
-from refute.parameters import parameter
+from refute.core.parameters import parameter
 from refute_lab.cli.run_options import executor_option
 
 

@@ -13,7 +13,7 @@ import click
 from refute.cli.declared import FILE, MethodCommand, set_by_name
 from refute.cli.options import json_option
 from refute.cli.output import consoles, show
-from refute.parameters import parameter
+from refute.core.parameters import parameter
 from refute_lab.train.settings import DpoSettings, GrpoSettings, SftSettings
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import refute.errors
+from refute.core.extras import need
+from refute.core.processes import Failed, cores
+from refute.core.remarks import remark
 from refute.errors import InputError, RefuteError, Unavailable
-from refute.extras import need
-from refute.remarks import remark
-from refute.runs.pool import Failed, cores
 from refute_lab.runs.executors import Done, Executor, ExecutorSpec, Workers
 from refute_lab.runs.records import PutOff, Sent
 from refute_lab.runs.run import versions

@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from refute.core.variables import Variable
 from refute.errors import DatasetError
-from refute.variables import Variable
 from refute_lab.datasets.item import Evaluation, Item, LoaderOptions, Subset, evaluated, with_code
 from refute_lab.datasets.rows import Row
 from refute_lab.datasets.spec import DATASETS, DatasetSpec, Keep

@@ -6,9 +6,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from refute.literals import NotLiteral, read_call, read_literal
-from refute.problems import Call, Expression, Trust, UnitTest
-from refute.syntax import parse_module
+from refute.core.problems import Call, Expression, Trust, UnitTest
+from refute.source.literals import NotLiteral, read_call, read_literal
+from refute.source.syntax import parse_module
 from refute_lab.datasets.rows import Row
 
 

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from refute.core.problems import FunctionProblem
 from refute.errors import DatasetError
-from refute.problems import FunctionProblem
 from refute_lab.datasets import humaneval_plus
 from refute_lab.datasets.item import Item, LoaderOptions, evaluated
 from refute_lab.datasets.originfmt import is_extractable

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from refute.problems import FunctionKey, FunctionProblem
+from refute.core.problems import FunctionKey, FunctionProblem
 from refute_lab.datasets.item import Item, LoaderOptions
 from refute_lab.datasets.originfmt import is_in, test_code
 from refute_lab.datasets.rows import Row

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from refute.missing_imports import with_imports
-from refute.problems import FunctionKey, FunctionProblem
+from refute.core.problems import FunctionKey, FunctionProblem
+from refute.source.missing_imports import with_imports
 
 Evaluation = Literal["evalplus", "paper"]
 """Whose rules: EvalPlus's, or those of UTGen's released code. By the latter, imports that a program

@@ -27,10 +27,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from refute.core.problems import FunctionKey, FunctionProblem, UnitTest
 from refute.errors import DatasetError
-from refute.literals import NotLiteral
-from refute.problems import FunctionKey, FunctionProblem, UnitTest
 from refute.sandbox.equality import CHECKERS
+from refute.source.literals import NotLiteral
 from refute_lab.datasets.asserts import read_asserts
 from refute_lab.datasets.item import Item, LoaderOptions
 from refute_lab.datasets.literals import parse

@@ -3,7 +3,7 @@
 Benchmarks keep their private tests as source text: megabytes of ``[[1, 2.5, 'x'], ...]``. `parse`
 reads what ``repr`` writes for plain values with one regular expression and a stack (about eight
 times as fast as `ast.parse`, measured on HumanEval+), and leaves everything else to
-`refute.literals`.
+`refute.source.literals`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import math
 import re
 from typing import Any
 
-from refute.jsontext import parse_json
-from refute.literals import parse_literal
-from refute.syntax import lifted_limits
+from refute.core.jsontext import parse_json
+from refute.source.literals import parse_literal
+from refute.source.syntax import lifted_limits
 
 _DEEP = 150  # nested brackets; Python's own parser gives up at 200
 

@@ -14,7 +14,7 @@ Nothing of the private tests is in there.
 
 from __future__ import annotations
 
-from refute.problems import FunctionKey, FunctionProblem, UnitTest
+from refute.core.problems import FunctionKey, FunctionProblem, UnitTest
 from refute_lab.datasets.asserts import read_asserts
 from refute_lab.datasets.item import Item, LoaderOptions
 from refute_lab.datasets.originfmt import compares_sets, test_code

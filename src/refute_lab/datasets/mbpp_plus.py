@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from refute.problems import FunctionKey, FunctionProblem
-from refute.syntax import parse_module
+from refute.core.problems import FunctionKey, FunctionProblem
+from refute.source.syntax import parse_module
 from refute_lab.datasets.humaneval_plus import arguments
 from refute_lab.datasets.item import Item, LoaderOptions
 from refute_lab.datasets.mbpp_fix import checker, for_editor, visible

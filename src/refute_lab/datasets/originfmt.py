@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from refute.literals import NotLiteral, read_literal
-from refute.syntax import parse_module
+from refute.source.literals import NotLiteral, read_literal
+from refute.source.syntax import parse_module
 from refute_lab.datasets.item import LoaderOptions
 from refute_lab.datasets.literals import parse
 from refute_lab.datasets.rows import Row

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from refute import extras
+from refute.core import extras
+from refute.core.files import open_file
+from refute.core.jsontext import parse_json
 from refute.errors import DatasetError
-from refute.files import open_file
-from refute.jsontext import parse_json
 
 _ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".json.gz")
 

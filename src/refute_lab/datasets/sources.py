@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from refute.syntax import Function, find_function, parse_module
+from refute.source.syntax import Function, find_function, parse_module
 
 
 class SourceProblem(ValueError):

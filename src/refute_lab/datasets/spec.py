@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from refute.core.methods import Level
+from refute.core.registry import Registry
 from refute.errors import DatasetError
-from refute.methods import Level
-from refute.registry import Registry
 from refute_lab.datasets.item import LoaderOptions
 from refute_lab.datasets.rows import Row, find_file, hub_rows, read_rows
 

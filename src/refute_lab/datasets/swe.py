@@ -27,11 +27,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from refute.core.jsontext import parse_json
+from refute.core.problems import IssueKey, IssueProblem
+from refute.core.variables import Variable
 from refute.errors import DatasetError
-from refute.jsontext import parse_json
-from refute.literals import NotLiteral
-from refute.problems import IssueKey, IssueProblem
-from refute.variables import Variable
+from refute.source.literals import NotLiteral
 from refute.workspace.patches import split_tests
 from refute_lab.datasets.item import LoaderOptions
 from refute_lab.datasets.literals import parse

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from refute.methods import Level
-from refute.presets import Preset
+from refute.core.methods import Level
+from refute.core.presets import Preset
 
 _PAPER = Preset(
     "paper",

@@ -19,13 +19,13 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+from refute.core.problems import Call
 from refute.errors import InputError
-from refute.problems import Call
 from refute.sandbox import Limits, Outcome, Program, Returned, Sandbox, naming
 from refute.sandbox.contract import Code
 from refute.sandbox.decoding import decode
 from refute.sandbox.values import MalformedValue
-from refute.syntax import parse_module
+from refute.source.syntax import parse_module
 from refute_lab.rewards.calls import PASSED, imports, said, short
 from refute_lab.rewards.task import MOST_OUTPUT, Task
 from refute_lab.rewards.verdict import TestResult

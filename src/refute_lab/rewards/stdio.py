@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from refute.problems import Call
+from refute.core.problems import Call
 from refute.sandbox import NotRun, Outcome, Program, Returned, Sandbox
 from refute.sandbox.values import MalformedValue
 from refute_lab.benches.oracle import run_within

@@ -13,13 +13,13 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from refute.core.jsontext import parse_json
+from refute.core.problems import Call
 from refute.errors import InputError
-from refute.jsontext import parse_json
-from refute.literals import NotLiteral, parse_literal, source_of
-from refute.problems import Call
 from refute.sandbox import Limits, Sandbox, values
 from refute.sandbox.equality import CHECKERS, Expected, expect
 from refute.sandbox.local import LocalSandbox
+from refute.source.literals import NotLiteral, parse_literal, source_of
 from refute_lab.benches.oracle import expected_outputs
 from refute_lab.datasets import load
 from refute_lab.rewards.printed import PRINTED

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from refute.core.problems import Call, FunctionKey, FunctionProblem, UnitTest
 from refute.errors import InputError
-from refute.problems import Call, FunctionKey, FunctionProblem, UnitTest
 from refute.sandbox import Limits, Sandbox
 from refute.sandbox.equality import equal
 from refute.sandbox.local import LocalSandbox

@@ -13,10 +13,10 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, clos
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
+from refute.core.processes import Failed, cores, run_tasks
+from refute.core.registry import Registry
 from refute.errors import ContextTooLong, InputError, Unavailable
 from refute.models.asking import Asked
-from refute.registry import Registry
-from refute.runs.pool import Failed, cores, run_tasks
 from refute_lab.runs.records import PutOff, Record, Sent, WithFiles
 
 Unit = TypeVar("Unit")

@@ -14,12 +14,12 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 import refute
+from refute.core.files import append_whole, open_file
+from refute.core.jsontext import parse_json
+from refute.core.processes import Failed
+from refute.core.remarks import remark
+from refute.core.storage import write_atomically
 from refute.errors import AnswersPending, BudgetExceeded, InputError, LimitReached, Unavailable
-from refute.files import append_whole, open_file
-from refute.jsontext import parse_json
-from refute.remarks import remark
-from refute.runs.pool import Failed
-from refute.storage import write_atomically
 from refute_lab.runs.executors import Concurrent, Executor
 from refute_lab.runs.journal import Journal
 from refute_lab.runs.records import (

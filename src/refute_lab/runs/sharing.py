@@ -19,7 +19,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from refute.jsontext import parse_json
+from refute.core.jsontext import parse_json
+from refute.core.remarks import remark
 from refute.models.asking import OPENER, Asked, said
 from refute.models.batch import BatchModel, Question, open_batch
 from refute.models.budget import Budget, Ledger
@@ -35,7 +36,6 @@ from refute.models.serialization import (
 )
 from refute.models.session import Session
 from refute.prompts import Templates, prompts_from, templates_of
-from refute.remarks import remark
 from refute_lab.runs.records import Count, Number, StoredTally, checked
 
 _BATCH = "batch:"

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from refute.core.files import read_file, unpack
+from refute.core.jsontext import parse_json
+from refute.core.problems import IssueKey
+from refute.core.storage import write_output
 from refute.errors import InputError
-from refute.files import read_file, unpack
 from refute.issue.edits import Applied, Files, read_edits
-from refute.jsontext import parse_json
-from refute.problems import IssueKey
-from refute.storage import write_output
 
 PatchType = Literal["vanilla", "fuzzy", "custom"]
 """How `model_patch` is read: as a diff for `git apply`; as a diff whose numbers and context are

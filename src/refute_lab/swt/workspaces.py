@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 
+from refute.core.methods import Spawn
+from refute.core.problems import IssueProblem
 from refute.errors import WorkspaceUnavailable
-from refute.methods import Spawn
-from refute.problems import IssueProblem
 from refute.workspace.base import Base
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import Backend, open_workspace, prepare

@@ -12,18 +12,18 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Literal
 
+from refute.core.problems import Call, Invocation
 from refute.function.formatting import call_source
 from refute.function.llm.generation import read_proposal, samples, shape_of, test_request
 from refute.function.llm.results import Output, Unreadable
 from refute.function.search.engine import trusted_tests
 from refute.function.search.inputs import propose_inputs
-from refute.literals import NotLiteral, source_of
 from refute.models.contract import Asker, Sampling
-from refute.problems import Call, Invocation
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, values
 from refute.sandbox.equality import Expected, matches
 from refute.sandbox.pool import AsyncSandbox
 from refute.sandbox.values import MalformedValue
+from refute.source.literals import NotLiteral, source_of
 from refute_lab.train.corrupt import Fault
 from refute_lab.train.filters import Solution
 from refute_lab.train.preferences import JudgedAnswer

@@ -24,9 +24,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from refute.core.variables import Variable
 from refute.errors import DatasetError
-from refute.syntax import parse_module
-from refute.variables import Variable
+from refute.source.syntax import parse_module
 from refute_lab.datasets import function_datasets, load
 
 WORDS = 5

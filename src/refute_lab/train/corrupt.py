@@ -20,6 +20,7 @@ from itertools import islice
 from random import Random
 from typing import Literal
 
+from refute.core.problems import Invocation
 from refute.function.llm.answers import final_text
 from refute.function.llm.code_extraction import merge_into_module, read_program
 from refute.function.llm.generation import samples, user
@@ -31,12 +32,11 @@ from refute.function.search.mutants import singles
 from refute.function.search.rewrite import rewrite
 from refute.function.search.variants import compiled
 from refute.models.contract import Asker, Sampling
-from refute.problems import Invocation
 from refute.prompts import render
 from refute.sandbox import Limits, Outcome, Program, Raised, Returned
 from refute.sandbox.equality import Expected, matches
 from refute.sandbox.pool import AsyncSandbox
-from refute.syntax import find_function, parse_module
+from refute.source.syntax import find_function, parse_module
 from refute_lab.train.filters import Solution, loads
 
 MUTANTS = 40

@@ -18,11 +18,11 @@ from dataclasses import asdict
 from pathlib import Path
 from random import Random
 
+from refute.core.problems import Call
 from refute.errors import InputError
 from refute.function.given_tests import parse_invocation
-from refute.literals import source_of
-from refute.problems import Call
 from refute.sandbox.pool import AsyncSandbox
+from refute.source.literals import source_of
 from refute_lab.train import preferences, rows
 from refute_lab.train.contamination import Index
 from refute_lab.train.data_contract import Asking, BuiltData, Candidates, DataSettings

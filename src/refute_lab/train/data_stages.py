@@ -13,11 +13,11 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+from refute.core.storage import write_atomically
 from refute.errors import InputError, ModelUnavailable
 from refute.models.asking import Asked
 from refute.models.serialization import message_json
 from refute.sandbox.pool import AsyncSandbox
-from refute.storage import write_atomically
 from refute_lab.runs.executors import Concurrent, Executor
 from refute_lab.runs.records import ErrorRecord
 from refute_lab.runs.run import Ending, Run

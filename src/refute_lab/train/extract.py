@@ -10,7 +10,7 @@ import ast
 import re
 from dataclasses import dataclass
 
-from refute.syntax import find_function, first_line, parse_module
+from refute.source.syntax import find_function, first_line, parse_module
 
 _READS = frozenset({"input", "open", "exec", "eval", "__import__", "breakpoint"})
 _MODULES = frozenset({"os", "subprocess", "socket", "random", "time", "requests", "urllib"})

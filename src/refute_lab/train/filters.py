@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from refute.core.problems import Expression, FunctionProblem, Trust
 from refute.function.examples import read_examples
 from refute.function.llm.answers import code_spans, final_text
 from refute.function.llm.generation import test_request
-from refute.problems import Expression, FunctionProblem, Trust
 from refute.sandbox import Limits, NotRun, Program, Raised, Returned
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.pool import AsyncSandbox
-from refute.syntax import parse_module
+from refute.source.syntax import parse_module
 from refute_lab.train.extract import extracted
 from refute_lab.train.sources import Raw
 

@@ -16,10 +16,10 @@ from refute.function.llm.answers import final_text, read_output
 from refute.function.llm.generation import samples, user
 from refute.function.llm.results import Output
 from refute.function.llm.value_resolution import resolve_output
-from refute.literals import NotLiteral, source_of
 from refute.models.contract import Asker, Completion, Sampling
 from refute.prompts import render
 from refute.sandbox.pool import AsyncSandbox
+from refute.source.literals import NotLiteral, source_of
 from refute_lab.train.attempts import AttackingInput
 from refute_lab.train.filters import Solution
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from refute import extras
+from refute.core import extras
 from refute.errors import InputError
 from refute_lab.train.settings import DpoSettings, GrpoSettings, TrainSettings
 from refute_lab.train.tokens import Example, read_examples, read_preferences

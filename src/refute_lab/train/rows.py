@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from refute.core.problems import Call
 from refute.function.formatting import call_source
 from refute.function.given_tests import parse_invocation
 from refute.function.llm.answers import read_test
 from refute.function.llm.generation import ProposedTest, output_question, shape_of, test_request
 from refute.function.llm.results import Output, Unreadable
 from refute.function.llm.value_resolution import resolve_call, resolve_output
-from refute.literals import NotLiteral, source_of
 from refute.models.contract import Message
-from refute.problems import Call
 from refute.sandbox.pool import AsyncSandbox
+from refute.source.literals import NotLiteral, source_of
 from refute_lab.train.attempts import AttackingInput
 from refute_lab.train.corrupt import Fault
 from refute_lab.train.filters import Solution

@@ -21,9 +21,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from refute.core.storage import write_atomically
 from refute.errors import InputError
 from refute.models.checkpoint import reasons
-from refute.storage import write_atomically
 from refute_lab.train.settings import Resolved
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from refute.core.storage import write_atomically
 from refute.errors import InputError, ModelUnavailable
-from refute.storage import write_atomically
 from refute_lab.train.model_card import model_card
 from refute_lab.train.run_folder import SETTINGS, checkpoints, without_noise
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from refute import extras
+from refute.core import extras
 from refute.errors import InputError
 from refute.function.target import open_target, problem_of
 from refute_lab.datasets.rows import read_rows

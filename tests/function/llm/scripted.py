@@ -10,11 +10,11 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
+from refute.core.problems import Expression, FunctionProblem, Invocation
 from refute.function.contract import MethodResult
 from refute.function.llm.results import Trace
 from refute.models.contract import Completion, Message, Sampling, Tally
 from refute.models.scripted import ScriptedModel
-from refute.problems import Expression, FunctionProblem, Invocation
 from refute.sandbox import Limits, Outcome, Program, Raised, Returned, values
 from refute.sandbox.loading import SwappableProgram
 

@@ -9,16 +9,16 @@ from dataclasses import fields
 
 import pytest
 
+from refute.core.methods import Context
+from refute.core.problems import Call, FunctionProblem
+from refute.core.registry import METHODS
 from refute.errors import InputError
 from refute.function.contract import MethodResult, State
 from refute.function.llm.options import Options, SamplingOptions
 from refute.function.methods.council import CouncilOptions
 from refute.function.methods.judging import BestOfOptions, JudgeOptions
 from refute.function.methods.regenerate import CodeTOptions, RegenerateOptions
-from refute.methods import Context
 from refute.models.contract import Message
-from refute.problems import Call, FunctionProblem
-from refute.registry import METHODS
 from refute_lab.benches.records import work_of
 
 from .scripted import DirectAsker, TrustingBox, asker, trace_of

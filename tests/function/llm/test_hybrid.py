@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
+from refute.core.methods import Context
+from refute.core.problems import Call, FunctionProblem, UnitTest
+from refute.core.registry import METHODS
 from refute.errors import InputError
 from refute.function.contract import MethodResult
 from refute.function.llm.execution import certain_tests, try_code
 from refute.function.llm.options import Options
 from refute.function.llm.versions import distinguishing
 from refute.function.methods.hybrid import most_asked
-from refute.methods import Context
 from refute.models.contract import Message
-from refute.problems import Call, FunctionProblem, UnitTest
-from refute.registry import METHODS
 from refute.sandbox import NotRun, Outcome, Raised, Returned, values
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
 from refute_lab.benches.log import stored_log

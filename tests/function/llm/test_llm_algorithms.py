@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from refute.combinators import Ballot, vote
+from refute.core.combinators import Ballot, vote
+from refute.core.methods import Context
+from refute.core.problems import Call
+from refute.core.registry import METHODS
 from refute.function.contract import MethodResult
 from refute.function.llm.options import Options
 from refute.function.llm.results import Output
-from refute.methods import Context
-from refute.problems import Call
-from refute.registry import METHODS
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
 
 from .pseudocode import Trace, most_common, ut_debug

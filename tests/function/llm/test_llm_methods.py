@@ -10,18 +10,18 @@ from zlib import crc32
 import pytest
 from jinja2 import TemplateNotFound, UndefinedError
 
+from refute.core.methods import Context
+from refute.core.problems import Call, FunctionProblem, Trust, UnitTest
+from refute.core.registry import METHODS
 from refute.errors import AnswersPending, BudgetExceeded, ContextTooLong, InputError
 from refute.function.contract import MethodResult
 from refute.function.llm.execution import certain_tests
 from refute.function.llm.options import Options
 from refute.function.llm.results import NO_EXCEPTION
 from refute.function.methods.no_ut import finds_fault
-from refute.methods import Context
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel
-from refute.problems import Call, FunctionProblem, Trust, UnitTest
 from refute.prompts import render
-from refute.registry import METHODS
 from refute_lab.benches.log import StoredLog, stored_log
 from refute_lab.runs.records import as_data, checked
 

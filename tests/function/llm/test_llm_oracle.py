@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from refute.core.problems import FunctionKey, FunctionProblem
 from refute.function.llm.options import Options
-from refute.problems import FunctionKey, FunctionProblem
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.pool import SandboxPool
 from refute_lab.datasets import Item, load

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
+from refute.core.methods import Context
+from refute.core.presets import departures, preset_of, presets_of
+from refute.core.problems import FunctionKey, FunctionProblem
+from refute.core.registry import METHODS
+from refute.core.selection import options_of
 from refute.errors import InputError, NotContinued
 from refute.function.contract import MethodResult
 from refute.function.llm.debugging import conversation
 from refute.function.llm.options import Options
 from refute.function.llm.results import NO_EXCEPTION
-from refute.methods import Context
 from refute.models.asking import Asked
 from refute.models.contract import Message
-from refute.presets import departures, preset_of, presets_of
-from refute.problems import FunctionKey, FunctionProblem
 from refute.prompts import digest_of, prompts_from, render
-from refute.registry import METHODS
-from refute.selection import options_of
 from refute_lab.datasets.item import Item, evaluated
 
 from .scripted import TrustingBox, asker, trace_of

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from refute.core.problems import Call, Expression, FunctionProblem
 from refute.function.llm.answers import read_output, read_test
 from refute.function.llm.generation import read_proposal, shape_of
 from refute.function.llm.results import Output, Unreadable
 from refute.function.llm.value_resolution import resolve_output
 from refute.models.contract import Completion
-from refute.problems import Call, Expression, FunctionProblem
 from refute.sandbox.pool import SandboxPool
 
 

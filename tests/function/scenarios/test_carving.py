@@ -7,6 +7,7 @@ from textwrap import dedent
 
 import pytest
 
+from refute.core.problems import Scenario
 from refute.function.scenarios.carving import (
     Package,
     called_on_instances,
@@ -17,7 +18,6 @@ from refute.function.scenarios.carving import (
     read_package,
 )
 from refute.function.scenarios.described import ClassInfo, Described, Parameter, Signature
-from refute.problems import Scenario
 from refute.recording.reading import Recorded
 
 CART = '''

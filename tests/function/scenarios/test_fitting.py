@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from refute.core.problems import Scenario
 from refute.function.scenarios.described import Parameter, Signature
 from refute.function.scenarios.fitting import misfits
-from refute.problems import Scenario
 
 INT, TEXT = ("class", "builtins:int", []), ("class", "builtins:str", [])
 SIGNATURE = Signature(

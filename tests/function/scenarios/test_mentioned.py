@@ -6,7 +6,7 @@ import ast
 from random import Random
 
 from refute.function.scenarios.mentioned import mentioned
-from refute.syntax import find_function
+from refute.source.syntax import find_function
 
 TEXT = """
 import re

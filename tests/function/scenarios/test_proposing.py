@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from refute.core.problems import Scenario
 from refute.function.scenarios.building import Builder
 from refute.function.scenarios.described import Described, Signature, describe_module
 from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.pieces import Namer
 from refute.function.scenarios.proposing import Proposer, Target
 from refute.function.scenarios.running import Shown, explore, reader_of, runner
-from refute.problems import Scenario
 from refute.sandbox import Program
 from refute.sandbox.local import LocalSandbox
 

@@ -13,7 +13,7 @@ from refute.function.scenarios.pieces import Namer, Piece
 from refute.function.scenarios.proposing import Proposer, Target
 from refute.function.scenarios.results import function_returned, uses
 from refute.sandbox.values import Incomplete
-from refute.syntax import find_function, parse_module
+from refute.source.syntax import find_function, parse_module
 
 CODE = """
 def adder(by):

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
+from refute.core.problems import Scenario
 from refute.function.scenarios.described import Described, Parameter, Signature
 from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.proposing import Bounds, Proposer, Target
-from refute.problems import Scenario
 
 
 def asked(expression: str, *setup: str) -> Scenario:

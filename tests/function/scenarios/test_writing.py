@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from refute.core.problems import Scenario
 from refute.errors import InputError
 from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.writing import Context, Style, as_hypothesis, render_test
-from refute.literals import NotLiteral
-from refute.problems import Scenario
 from refute.sandbox.values import Incomplete, Iterated, Opaque
+from refute.source.literals import NotLiteral
 
 UNIT = Style("unittest")
 CODE = '''\

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from refute.core.problems import Call, UnitTest
 from refute.function.search.choose import Cluster, clustered, differs, rivals, shares
 from refute.function.search.confidence import of_fix, of_test
 from refute.function.search.edit import Edit
@@ -17,7 +18,6 @@ from refute.function.search.mutants import singles
 from refute.function.search.repair import ELSEWHERE
 from refute.function.search.showing import CONFIDENT
 from refute.function.search.trial import Trial, TrialResult
-from refute.problems import Call, UnitTest
 from refute.sandbox import NotRun, Outcome, Returned
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.values import encode

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from refute.core.problems import Call, FunctionProblem
 from refute.function.contract import Finding
 from refute.function.search.crashes import find_crashes
-from refute.problems import Call, FunctionProblem
 from refute.sandbox import NotRun, Outcome, Raised, Returned
 from refute.sandbox.values import encode
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from refute.core.problems import FunctionProblem
 from refute.function.search.annotations import named_types
 from refute.function.search.documented import documented_types
 from refute.function.search.inputs import propose_inputs
-from refute.problems import FunctionProblem
-from refute.syntax import parse_module
+from refute.source.syntax import parse_module
 
 NUMPY = """Cut the text.
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from refute.core.problems import Call, Expression, FunctionProblem, Invocation
 from refute.function.search import inputs
 from refute.function.search.domain import ROOM, Sequences, learn
 from refute.function.search.inputs import ProposedInput, Tier, propose_inputs
 from refute.function.search.precondition import evident_precondition
-from refute.problems import Call, Expression, FunctionProblem, Invocation
 from refute.sandbox.values import NDArray, Opaque, encode
-from refute.syntax import lifted_limits
+from refute.source.syntax import lifted_limits
 
 
 def problem(code: str, description: str = "") -> FunctionProblem:

@@ -8,13 +8,7 @@ from itertools import count
 
 import pytest
 
-from refute.function.contract import Question
-from refute.function.search.engine import search
-from refute.function.search.mutants import singles
-from refute.function.search.repair import look_further, repair
-from refute.function.search.showing import described, statable
-from refute.function.search.trial import Trial
-from refute.problems import (
+from refute.core.problems import (
     Call,
     DoctestSession,
     Expression,
@@ -23,6 +17,12 @@ from refute.problems import (
     UnitTest,
     Want,
 )
+from refute.function.contract import Question
+from refute.function.search.engine import search
+from refute.function.search.mutants import singles
+from refute.function.search.repair import look_further, repair
+from refute.function.search.showing import described, statable
+from refute.function.search.trial import Trial
 from refute.sandbox import Returned, Sandbox, TimedOut
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.values import encode

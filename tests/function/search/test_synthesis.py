@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from refute.core.problems import Call, FunctionProblem, UnitTest
 from refute.function.search.engine import search
 from refute.function.search.enumerator import goals
 from refute.function.search.synthesis import expressible, synthesize
@@ -17,7 +18,6 @@ from refute.function.search.templates import (
     unary_operations,
     with_body,
 )
-from refute.problems import Call, FunctionProblem, UnitTest
 from refute.sandbox import Program, Returned
 from refute.sandbox.local import LocalSandbox
 

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from refute.core.problems import Call, FunctionProblem, UnitTest
+from refute.core.registry import METHODS
 from refute.function import verbs
 from refute.function.contract import Ask, MethodResult, State
 from refute.function.project_sandbox import open_box
 from refute.function.search.engine import search
 from refute.function.target import open_target
-from refute.problems import Call, FunctionProblem, UnitTest
-from refute.registry import METHODS
 from refute.sandbox import NotRun, Program, Returned
 from refute.sandbox.deadline import Timed
 from refute.sandbox.local import LocalSandbox
-from refute.syntax import lifted_limits
+from refute.source.syntax import lifted_limits
 
 
 @pytest.fixture(scope="module")

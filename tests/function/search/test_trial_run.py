@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from refute.core.problems import Call, Invocation, UnitTest
 from refute.function.search.edit import Edit
 from refute.function.search.mutants import singles
 from refute.function.search.trial import FIRST_BATCH, Trial
-from refute.problems import Call, Invocation, UnitTest
 from refute.sandbox import Limits, Outcome, Program, Returned
 from refute.sandbox.contract import DEFAULT_LIMITS
 from refute.sandbox.values import encode

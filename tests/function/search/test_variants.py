@@ -9,11 +9,11 @@ from itertools import islice
 
 import pytest
 
+from refute.core.problems import Call, Expression, UnitTest
 from refute.function.search.mutants import singles
 from refute.function.search.rebound import assignments_from
 from refute.function.search.trial import OutOfBudget, Trial
 from refute.function.search.variants import compiled
-from refute.problems import Call, Expression, UnitTest
 from refute.sandbox import NotRun, Outcome, Program, Returned
 from refute.sandbox.local import LocalSandbox
 

@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
+from refute.core.problems import DoctestSession, FunctionProblem, UnitTest, Want
 from refute.function.contract import State
 from refute.function.search.engine import search
 from refute.function.search.varied import optional_parameters, varied
-from refute.problems import DoctestSession, FunctionProblem, UnitTest, Want
 from refute.sandbox.local import LocalSandbox
 
 

@@ -7,10 +7,10 @@ from itertools import islice
 
 import pytest
 
+from refute.core.problems import Call, Expression, FunctionProblem, UnitTest
 from refute.function.search.engine import search
 from refute.function.search.inputs import ProposedInput, propose_inputs
 from refute.function.search.written import Written, as_invocation, source_with
-from refute.problems import Call, Expression, FunctionProblem, UnitTest
 from refute.sandbox import Program, Returned
 from refute.sandbox.local import LocalSandbox
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from refute.core.methods import Bounds, Context, MethodSpec
 from refute.issue.contract import Reproduction
-from refute.methods import Bounds, Context, MethodSpec
 from refute.models.contract import Completion, Message, ToolCall
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from refute.methods import Bounds
+from refute.core.methods import Bounds
 from refute_lab.baselines.methods.swe_agent import swe_agent
 
 from ..projects import Project

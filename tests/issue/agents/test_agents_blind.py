@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from refute.methods import Bounds
+from refute.core.methods import Bounds
+from refute.core.problems import IssueKey, IssueProblem
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
-from refute.problems import IssueKey, IssueProblem
 from refute.workspace.recipe import Recipe
 from refute_lab.baselines.methods.swe_agent import swe_agent
 

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
+from refute.core.methods import Bounds, Context
 from refute.errors import ContextTooLong, ModelUnavailable
 from refute.issue.drafting.original import Original
-from refute.methods import Bounds, Context
 from refute.prompts import render
 from refute_lab.baselines.methods.autocoderover import SearchCall, autocoderover, read_calls
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from refute.core.methods import Bounds, Context
 from refute.errors import InputError
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import Original
-from refute.methods import Bounds, Context
 from refute_lab.baselines.methods.external import (
     UNCONTAINED,
     ExternalOptions,

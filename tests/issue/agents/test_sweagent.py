@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from refute.core.methods import Bounds, Context
 from refute.errors import ContextTooLong, InputError, ModelUnavailable
 from refute.issue.drafting.original import Original
-from refute.methods import Bounds, Context
 from refute.models.contract import Completion, Message
 from refute.workspace.recipe import Recipe
 from refute_lab.baselines.aci.conversation import collapsed

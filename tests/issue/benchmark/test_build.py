@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from refute.cli import run as refute
+from refute.core.problems import IssueProblem
+from refute.core.storage import cache_folder
 from refute.errors import DatasetError, WorkspaceUnavailable
-from refute.problems import IssueProblem
-from refute.storage import cache_folder
 from refute.workspace.contract import Failure, TestReport, TestResult, Workspace
 from refute.workspace.factory import open_workspace, prepare
 from refute.workspace.infer import infer_recipe

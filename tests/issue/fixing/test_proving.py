@@ -14,16 +14,16 @@ from rich.console import Console
 
 from refute import cli
 from refute.api.fixing import FixResult, confirmed_in
+from refute.core.methods import Bounds
+from refute.core.problems import IssuePrediction
 from refute.issue.contract import DraftedFix, FixClaim, Reproduction
 from refute.issue.drafting.bounded_asker import Bounded
 from refute.issue.fixing.choosing import Kind, Review
 from refute.issue.fixing.proving import _claimed, proven_fix
 from refute.issue.vet import Vetted
-from refute.methods import Bounds
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
-from refute.problems import IssuePrediction
 from refute.workspace.contract import TestResult
 from refute_lab.api.benching import IssueBenchResult
 from refute_lab.api.repairs import FixGradeResult

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from refute.problems import IssueKey
+from refute.core.problems import IssueKey
 from refute.workspace.contract import TestReport, TestResult
 from refute.workspace.statuses import NO_TESTS
 from refute_lab.swt.grading.grade import Evidence, IssueGrade, grade_evidence

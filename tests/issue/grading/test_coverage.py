@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from refute.problems import IssueKey
+from refute.core.problems import IssueKey
 from refute.workspace.contract import TestReport
 from refute.workspace.statuses import NO_TESTS
 from refute_lab.swt.grading.coverage import change_coverage, counted_lines, executable_lines

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from refute.core.methods import Bounds
 from refute.issue.vet import vet_fix
-from refute.methods import Bounds
 
 from ..projects import CLAMP, Project
 from ..shop import diff

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from refute.core.problems import IssueKey
 from refute.errors import WorkspaceUnavailable
-from refute.problems import IssueKey
 from refute.workspace.contract import Workspace
 from refute.workspace.states import StateStore
 from refute_lab.swt.grading.reference_reports import reference_report

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from refute.core.problems import IssueKey, IssueProblem
 from refute.errors import InputError, WorkspaceUnavailable
-from refute.problems import IssueKey, IssueProblem
 from refute.workspace.contract import Failure, TestReport, TestResult
 from refute.workspace.statuses import NO_TESTS
 from refute_lab.api.grading import GradeResult, grade_predictions, tasks_of

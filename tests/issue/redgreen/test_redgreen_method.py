@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from refute.core.methods import Bounds, Context
 from refute.errors import AnswersPending, ContextTooLong, ModelUnavailable
 from refute.issue.contract import Reproduction
 from refute.issue.redgreen import method, redgreen
-from refute.methods import Bounds, Context
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session

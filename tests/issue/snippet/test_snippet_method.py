@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from refute.core.methods import Bounds, Context
+from refute.core.selection import default_method
 from refute.errors import WorkspaceUnavailable
 from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import Original
 from refute.issue.snippet import snippet
-from refute.methods import Bounds, Context
-from refute.selection import default_method
 
 from ..projects import FIX, Project, make_project
 

@@ -10,7 +10,7 @@ from refute.issue.snippet.inline_code import with_inline_code
 from refute.issue.snippet.issue_reader import read_issue_text, spoken_calls
 from refute.issue.snippet.script import missing_names, scripts, statements
 from refute.issue.snippet.shown_errors import ShownError, likeness, shown_errors
-from refute.syntax import parse_module
+from refute.source.syntax import parse_module
 
 FENCED = """Product of nothing
 

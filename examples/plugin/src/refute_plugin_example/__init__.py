@@ -11,7 +11,7 @@ from refute_lab.datasets.spec import DatasetSpec, Keep
 from refute.models.contract import Message, Sampling
 from refute.models.specs import Provider
 from refute.models.scripted import ScriptedModel
-from refute.parameters import parameter
+from refute.core.parameters import parameter
 
 
 @dataclass(frozen=True)

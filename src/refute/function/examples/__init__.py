@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from refute.core.problems import FunctionProblem, Trust, UnitTest
 from refute.function.examples.formal import asserts, doctests, self_tests
 from refute.function.examples.replayed import replayed, witnesses
 from refute.function.examples.screening import contradictions_marked, screened
@@ -33,7 +34,6 @@ from refute.function.examples.worded import (
     named_arguments,
     round_trips,
 )
-from refute.problems import FunctionProblem, Trust, UnitTest
 from refute.sandbox import Sandbox
 
 __all__ = ["examples_of", "read_examples", "told", "understood", "witnesses"]

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from refute.core.problems import Expression
 from refute.function.examples.scanner import read, scan
 from refute.function.examples.subject import DescribedFunction, Kind, Reading, invocation, mentions
-from refute.literals import NotLiteral, read_literal
-from refute.problems import Expression
-from refute.syntax import parse_expression, try_parse, try_parse_statements
+from refute.source.literals import NotLiteral, read_literal
+from refute.source.syntax import parse_expression, try_parse, try_parse_statements
 
 _PROMPT = re.compile(r"^([ \t]*)>>> ?(.*)$")
 _EXCEPTION = re.compile(r"^\s*([A-Za-z_][\w.]*)(?::.*)?$")

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from refute.core.problems import DoctestSession, FunctionProblem, Invocation, Trust, UnitTest
 from refute.function.called_as import called_as
 from refute.function.examples.scripts import (
     DoctestScript,
@@ -27,12 +28,11 @@ from refute.function.examples.scripts import (
     slice_of,
 )
 from refute.function.examples.session_calls import Row, agreed, calls_made, looking_at
-from refute.literals import NotLiteral, parse_literal
-from refute.problems import DoctestSession, FunctionProblem, Invocation, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.doctest_check import shows
 from refute.sandbox.values import MalformedValue
-from refute.syntax import try_parse_statements
+from refute.source.literals import NotLiteral, parse_literal
+from refute.source.syntax import try_parse_statements
 
 _LIMITS = Limits(cpu=1.0, wall=2.5)
 _PATIENT = Limits(cpu=2.0, wall=4.0, stop_after=1)

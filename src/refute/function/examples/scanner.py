@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from refute.literals import CONSTRUCTORS, NAMES, NotLiteral, parse_literal
+from refute.source.literals import CONSTRUCTORS, NAMES, NotLiteral, parse_literal
 
 LOOSE_NAMES: dict[str, Any] = {
     "true": True,
@@ -45,7 +45,7 @@ class Scanned:
 def read(text: str, *, loose: bool = False) -> Any:
     """The value that `text` writes. `loose`: also ``true``, ``null`` as in other languages.
 
-    Raises `NotLiteral` for what `refute.literals` does not read.
+    Raises `NotLiteral` for what `refute.source.literals` does not read.
     """
     return parse_literal(_one_line(text.strip()), names=LOOSE_NAMES if loose else None)
 

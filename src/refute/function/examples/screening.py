@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from refute.core.problems import Call, Trust, UnitTest
 from refute.function.examples.subject import DescribedFunction, Reading, crosses
-from refute.problems import Call, Trust, UnitTest
-from refute.syntax import parse_expression
+from refute.source.syntax import parse_expression
 
 _KIND_OF = {
     "array": "list",

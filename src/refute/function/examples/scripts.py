@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from refute.core.problems import Want
 from refute.function.called_as import CalledAs, called_as
-from refute.problems import Want
-from refute.syntax import (
+from refute.source.syntax import (
     Function,
     bound_names,
     find_class,

@@ -11,15 +11,15 @@ import ast
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from refute.core.problems import Call, DoctestSession, Expression, FunctionProblem, Trust, UnitTest
 from refute.function.examples.formal import doctests
 from refute.function.examples.scripts import DoctestScript, DoctestStep
 from refute.function.examples.subject import Reading, grounded, subject
-from refute.literals import NotLiteral, parse_literal
-from refute.problems import Call, DoctestSession, Expression, FunctionProblem, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.equality import equal, equal_types, expect_test, matches
 from refute.sandbox.values import MalformedValue
-from refute.syntax import parse_expression, try_parse_statements
+from refute.source.literals import NotLiteral, parse_literal
+from refute.source.syntax import parse_expression, try_parse_statements
 
 _LIMITS = Limits(cpu=1.0, wall=3.0)
 

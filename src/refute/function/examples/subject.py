@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from refute.literals import NotLiteral, read_call
-from refute.problems import Call, Expression, Invocation, Trust, UnitTest
+from refute.core.problems import Call, Expression, Invocation, Trust, UnitTest
 from refute.sandbox import values
-from refute.syntax import bound_names, find_function, parse_expression, takes_self, try_parse
+from refute.source.literals import NotLiteral, read_call
+from refute.source.syntax import bound_names, find_function, parse_expression, takes_self, try_parse
 
 Kind = Literal["doctest", "assert", "equation", "arrow", "fields", "prose", "inverse"]
 """The form in which an example is written."""

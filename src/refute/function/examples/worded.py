@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
+from refute.core.problems import Call, Expression, Invocation
 from refute.function.examples.scanner import LOOSE_NAMES, Scanned, closing, scan
 from refute.function.examples.subject import DescribedFunction, Kind, Reading, overlaps
-from refute.literals import NotLiteral, read_call, read_literal
-from refute.problems import Call, Expression, Invocation
-from refute.syntax import try_parse_statements
+from refute.source.literals import NotLiteral, read_call, read_literal
+from refute.source.syntax import try_parse_statements
 
 _ARROW = r"(?:==>|=>|-->|->|—>|→|➞|⇒|➔|⟶|⟹)"
 """The arrows that people put between a call and its output."""

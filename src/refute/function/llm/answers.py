@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from refute.function.examples.scanner import closing
-from refute.syntax import lifted_limits, parse_expression, parse_module
+from refute.source.syntax import lifted_limits, parse_expression, parse_module
 
 MAX_ANSWER = 100_000
 """Longer answers are read up to this many characters."""

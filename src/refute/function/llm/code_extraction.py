@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 from refute.function.llm.answers import code_spans, final_text
 from refute.function.llm.results import Unreadable
-from refute.missing_imports import after_head, with_imports
 from refute.models.contract import Completion
-from refute.syntax import find_function, first_line, try_parse
+from refute.source.missing_imports import after_head, with_imports
+from refute.source.syntax import find_function, first_line, try_parse
 
 _Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _Said = tuple[ast.stmt, str]

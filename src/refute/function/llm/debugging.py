@@ -6,7 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
-from refute.combinators import always, backtrack, refine
+from refute.core.combinators import always, backtrack, refine
+from refute.core.methods import Context
+from refute.core.problems import FunctionProblem, UnitTest
 from refute.function.contract import FailingTest
 from refute.function.formatting import call_source, describe, expected_source
 from refute.function.llm.code_extraction import apply_answer
@@ -14,9 +16,7 @@ from refute.function.llm.execution import SuiteRun, try_code
 from refute.function.llm.generation import Sampler, user
 from refute.function.llm.options import DebugOptions
 from refute.function.llm.results import EditRound, Unreadable
-from refute.methods import Context
 from refute.models.contract import Message
-from refute.problems import FunctionProblem, UnitTest
 from refute.prompts import render
 from refute.sandbox.pool import AsyncSandbox
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from refute.core.problems import FunctionProblem, Trust, UnitTest
 from refute.function.contract import FailingTest
 from refute.function.search.engine import trusted_tests
-from refute.problems import FunctionProblem, Trust, UnitTest
 from refute.sandbox import Limits, Outcome, Program
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.pool import AsyncSandbox

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
-from refute.combinators import vote
+from refute.core.combinators import vote
+from refute.core.problems import FunctionProblem, Invocation, Trust, UnitTest
 from refute.errors import ContextTooLong, NotContinued
 from refute.function.examples.subject import DescribedFunction, subject
 from refute.function.formatting import call_source
@@ -23,11 +24,10 @@ from refute.function.llm.results import Attempt, Output, Suite, Unreadable, Vote
 from refute.function.llm.value_resolution import resolve_call, resolve_output
 from refute.models.contract import Asker, Completion, Message, Sampling
 from refute.models.gather import together
-from refute.problems import FunctionProblem, Invocation, Trust, UnitTest
 from refute.prompts import render
 from refute.sandbox.equality import equal
 from refute.sandbox.pool import AsyncSandbox
-from refute.syntax import find_function, try_parse
+from refute.source.syntax import find_function, try_parse
 
 Generator = Literal["random", "prompted"]
 

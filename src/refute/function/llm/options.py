@@ -1,6 +1,6 @@
 """The parameters of the methods, with the paper's values as defaults where ours are not better.
 
-What the paper or its released code does otherwise is one of these options; `refute.presets` names
+What the paper or its released code does otherwise is one of these options; `core.presets` names
 the sets of them.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
+from refute.core.parameters import checked, parameter, parameters_of
 from refute.errors import InputError
 from refute.models.contract import Sampling
-from refute.parameters import checked, parameter, parameters_of
 
 _RUN = 1_000_000
 """Seeds of one run's samples lie this far from those of the next run's."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
-from refute.combinators import Ballot
+from refute.core.combinators import Ballot
+from refute.core.problems import FunctionProblem, Invocation, UnitTest
 from refute.function.contract import Candidate, MethodResult
 from refute.function.formatting import value_source
-from refute.problems import FunctionProblem, Invocation, UnitTest
 
 if TYPE_CHECKING:
     from refute.function.llm.execution import SuiteRun

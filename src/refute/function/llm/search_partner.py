@@ -14,16 +14,16 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, TypeVar
 
+from refute.core.problems import Call, FunctionProblem, Invocation, Trust, UnitTest
 from refute.function.contract import Candidate
 from refute.function.formatting import call_source
 from refute.function.search.engine import search
 from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.search.mutants import singles
 from refute.function.search.trial import Trial
-from refute.problems import Call, FunctionProblem, Invocation, Trust, UnitTest
 from refute.sandbox import Limits, Outcome, Program, Sandbox
 from refute.sandbox.pool import AsyncSandbox
-from refute.syntax import try_parse
+from refute.source.syntax import try_parse
 
 MUTANTS = 40
 """Single edits of the code that serve as rivals, likeliest first."""

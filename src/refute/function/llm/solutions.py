@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from refute.core.problems import FunctionProblem
 from refute.function.llm.code_extraction import apply_answer
 from refute.function.llm.generation import Sampler, user
 from refute.function.llm.results import Unreadable
-from refute.problems import FunctionProblem
 from refute.prompts import render
 
 

@@ -11,14 +11,14 @@ import ast
 from collections.abc import Collection
 from typing import Any
 
+from refute.core.problems import Call, Expression, Invocation
 from refute.function.examples.scanner import LOOSE_NAMES
 from refute.function.examples.subject import DescribedFunction
 from refute.function.llm.answers import WrittenOutput, source_text
 from refute.function.llm.results import Output, Unreadable
-from refute.literals import NotLiteral, read_literal
-from refute.problems import Call, Expression, Invocation
 from refute.sandbox import Limits, Program, Returned, values
 from refute.sandbox.pool import AsyncSandbox
+from refute.source.literals import NotLiteral, read_literal
 
 _LIMITS = Limits(cpu=1.0, memory=512 << 20, output=1 << 20)
 _MODULES = (

@@ -1,1 +1,1 @@
-"""The function-level methods, one a file: what `refute.registry.METHODS` finds."""
+"""The function-level methods, one a file: what `refute.core.registry.METHODS` finds."""

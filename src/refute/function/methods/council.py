@@ -27,7 +27,10 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal
 
-from refute.combinators import cross_check, decided, fewest
+from refute.core.combinators import cross_check, decided, fewest
+from refute.core.methods import Context, method
+from refute.core.parameters import parameter
+from refute.core.problems import Call, FunctionProblem, Invocation, Trust, UnitTest
 from refute.function.consensus import Majority, agree, alike, majority
 from refute.function.contract import FailingTest, MethodResult
 from refute.function.formatting import call_source
@@ -59,10 +62,7 @@ from refute.function.llm.solutions import draw_solutions
 from refute.function.llm.value_resolution import resolve_call
 from refute.function.llm.versions import distinguishing
 from refute.function.search.engine import trusted_tests
-from refute.methods import Context, method
 from refute.models.gather import together
-from refute.parameters import parameter
-from refute.problems import Call, FunctionProblem, Invocation, Trust, UnitTest
 from refute.prompts import render
 from refute.sandbox import Limits, Outcome, Program
 from refute.sandbox.equality import expect_test, matches

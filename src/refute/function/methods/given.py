@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from refute.core.methods import Context, method
+from refute.core.problems import FunctionProblem
 from refute.function.contract import MethodResult
 from refute.function.llm.debugging import debugged
 from refute.function.llm.execution import SuiteRun, certain_tests, try_code
 from refute.function.llm.options import DebugOptions
 from refute.function.llm.results import conclusion
-from refute.methods import Context, method
-from refute.problems import FunctionProblem
 
 
 @method(

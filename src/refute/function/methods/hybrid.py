@@ -22,6 +22,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from refute.core.methods import Context, method
+from refute.core.problems import FunctionProblem, Invocation, UnitTest
 from refute.function.contract import FailingTest, MethodResult
 from refute.function.formatting import call_source
 from refute.function.llm.answers import final_text
@@ -53,9 +55,7 @@ from refute.function.llm.versions import (
     round_edits,
     suite_of,
 )
-from refute.methods import Context, method
 from refute.models.gather import together
-from refute.problems import FunctionProblem, Invocation, UnitTest
 from refute.prompts import render
 from refute.sandbox import Outcome
 

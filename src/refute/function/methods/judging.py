@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from refute.core.methods import Context, method
+from refute.core.parameters import parameter
+from refute.core.problems import FunctionProblem, Trust
 from refute.function.contract import Candidate, MethodResult
 from refute.function.judge import (
     Judge,
@@ -23,10 +26,7 @@ from refute.function.llm.generation import Generator, Sampler
 from refute.function.llm.options import SamplingOptions, SuiteOptions
 from refute.function.llm.results import EditRound, traced
 from refute.function.llm.solutions import Solution, draw_solutions
-from refute.methods import Context, method
 from refute.models.reward import PAPER_REWARD_MODEL, shared_reward
-from refute.parameters import parameter
-from refute.problems import FunctionProblem, Trust
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from refute.combinators import refine
+from refute.core.combinators import refine
+from refute.core.methods import Context, method
+from refute.core.problems import FunctionProblem
 from refute.function.contract import MethodResult
 from refute.function.llm.answers import final_text
 from refute.function.llm.debugging import Revision, Rounds, conversation, revise
@@ -12,8 +14,6 @@ from refute.function.llm.execution import SuiteRun, certain_tests, try_code
 from refute.function.llm.generation import Sampler, user
 from refute.function.llm.options import EditOptions
 from refute.function.llm.results import Unreadable, conclusion
-from refute.methods import Context, method
-from refute.problems import FunctionProblem
 from refute.prompts import render
 
 _RIGHT = re.compile(r"\bcode (?:above )?is correct\b", re.I)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from refute.core.methods import Context, NoOptions, method
+from refute.core.problems import FunctionProblem
 from refute.function.contract import MethodResult
-from refute.methods import Context, NoOptions, method
-from refute.problems import FunctionProblem
 
 
 @method("none", summary="leaves the code as it is: grades the dataset's own", cpu_bound=True)

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from refute.core.methods import Context, method
+from refute.core.parameters import parameter
+from refute.core.problems import FunctionProblem
 from refute.function.contract import MethodResult
 from refute.function.llm.execution import SuiteRun, certain_tests, try_code
 from refute.function.llm.generation import (
@@ -30,9 +33,6 @@ from refute.function.llm.results import (
     with_programs,
 )
 from refute.function.llm.solutions import Solution, draw_solutions
-from refute.methods import Context, method
-from refute.parameters import parameter
-from refute.problems import FunctionProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

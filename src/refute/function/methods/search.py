@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from refute.core.methods import Context, method
+from refute.core.parameters import parameter
+from refute.core.problems import FunctionProblem
 from refute.function.contract import MethodResult
-from refute.methods import Context, method
-from refute.parameters import parameter
-from refute.problems import FunctionProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

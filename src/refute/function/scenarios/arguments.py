@@ -9,6 +9,7 @@ from itertools import chain, islice
 from random import Random
 from typing import Any
 
+from refute.core.problems import Call, FunctionProblem
 from refute.function.scenarios.building import Builder
 from refute.function.scenarios.described import (
     ANY,
@@ -23,10 +24,9 @@ from refute.function.scenarios.pieces import Piece, joined
 from refute.function.scenarios.varying import neighbours
 from refute.function.search.inputs import propose_inputs
 from refute.function.search.written import source_with
-from refute.literals import NotLiteral
-from refute.problems import Call, FunctionProblem
 from refute.sandbox.values import crosses
-from refute.syntax import Function
+from refute.source.literals import NotLiteral
+from refute.source.syntax import Function
 
 Row = dict[str, Piece]
 """A piece for each parameter that is given."""

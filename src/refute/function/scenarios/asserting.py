@@ -15,8 +15,8 @@ from typing import Any
 
 from refute.function.layout import comparison, has_nan, laid_out
 from refute.function.scenarios.observation import same_value
-from refute.literals import NotLiteral, needed_imports, source_of
 from refute.sandbox.values import Incomplete, Iterated, NDArray, Opaque
+from refute.source.literals import NotLiteral, needed_imports, source_of
 
 MOST_FIELDS = 6
 _DEEPEST = 2

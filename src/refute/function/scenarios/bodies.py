@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from textwrap import indent
 from typing import Literal
 
+from refute.core.problems import Scenario
 from refute.errors import InputError
 from refute.function.layout import code_of, laid_out, one_line, statement
 from refute.function.scenarios.asserting import Check, change_checks, lines_of, value_checks
 from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.varying import parsed
-from refute.literals import NotLiteral
-from refute.problems import Scenario
 from refute.sandbox.values import Iterated
-from refute.syntax import bound_names, read_names
+from refute.source.literals import NotLiteral
+from refute.source.syntax import bound_names, read_names
 
 
 @dataclass(frozen=True, slots=True)

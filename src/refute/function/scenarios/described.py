@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from refute.core.problems import Expression
 from refute.function.scenarios.observation import LIMITS
-from refute.missing_imports import unbuilt
-from refute.problems import Expression
 from refute.sandbox import Outcome, Program, Raised, Returned, Sandbox
+from refute.source.missing_imports import unbuilt
 
 TypeHint = tuple[Any, ...]
 """A type as `describe_program` writes it: ("class", "pkg.cart:Cart", [])…"""

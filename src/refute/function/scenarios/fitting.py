@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from refute.core.problems import Scenario
 from refute.function.scenarios.described import KEYWORDS, VARIADIC, Parameter, Signature, TypeHint
-from refute.literals import NotLiteral, read_literal
-from refute.problems import Scenario
-from refute.syntax import parse_expression
+from refute.source.literals import NotLiteral, read_literal
+from refute.source.syntax import parse_expression
 
 _LISTS = frozenset({"Sequence", "Iterable", "Collection", "Container", "Sized", "Reversible"})
 _KINDS: dict[type, frozenset[str]] = {

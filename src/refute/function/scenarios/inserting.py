@@ -13,7 +13,7 @@ from textwrap import dedent, indent
 
 from refute.function.layout import wrapped_imports
 from refute.function.scenarios.writing import import_group
-from refute.syntax import Function, bound_names, first_line, parse_module
+from refute.source.syntax import Function, bound_names, first_line, parse_module
 
 WIDTH = 88
 _FOR_TESTS = frozenset({"pytest", "hypothesis", "numpy"})

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from refute.function.scenarios.arguments import MOST_MENTIONED, constants_of
 from refute.function.scenarios.patterns import is_pattern, matching
-from refute.syntax import Function
+from refute.source.syntax import Function
 
 _MOST_READ = 40
 _LARGEST = 60

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from refute.problems import Scenario
+from refute.core.problems import Scenario
 from refute.sandbox import (
     Killed,
     Limits,

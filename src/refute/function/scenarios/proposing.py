@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from random import Random
 
+from refute.core.problems import Scenario
 from refute.function.scenarios.arguments import KINDS, Row, kind_of, rows_for
 from refute.function.scenarios.building import Builder, call_of
 from refute.function.scenarios.described import Described
@@ -31,10 +32,9 @@ from refute.function.scenarios.receivers import (
 )
 from refute.function.scenarios.results import function_returned, uses
 from refute.function.scenarios.varying import variations
-from refute.literals import NotLiteral, read_literal
-from refute.problems import Scenario
 from refute.sandbox.values import Incomplete
-from refute.syntax import Function, bound_names, try_parse
+from refute.source.literals import NotLiteral, read_literal
+from refute.source.syntax import Function, bound_names, try_parse
 
 __all__ = ["Proposal", "Proposer", "Target"]
 

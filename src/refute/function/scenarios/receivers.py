@@ -20,7 +20,7 @@ from refute.function.scenarios.described import (
     Signature,
 )
 from refute.function.scenarios.pieces import Piece
-from refute.syntax import Function, find_function, try_parse
+from refute.source.syntax import Function, find_function, try_parse
 
 MOST_RECEIVERS = 240
 MOST_TELLING = 5

@@ -11,7 +11,7 @@ from refute.function.scenarios.arguments import rows_for
 from refute.function.scenarios.building import Builder, call_of
 from refute.function.scenarios.described import Parameter, Signature
 from refute.function.scenarios.pieces import Piece, plain
-from refute.syntax import Function
+from refute.source.syntax import Function
 
 MOST = 12
 """Uses of one result."""

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from refute.core.problems import Scenario
 from refute.function.scenarios.reductions import (
     balanced,
     dropped_items,
@@ -39,7 +40,6 @@ from refute.function.scenarios.trees import (
     tree_of,
 )
 from refute.function.scenarios.varying import unparsed
-from refute.problems import Scenario
 
 Keeps = Callable[[Sequence[Scenario]], Sequence[bool]]
 

@@ -7,9 +7,9 @@ import copy
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from refute.core.problems import Scenario
 from refute.function.scenarios.varying import parsed
-from refute.literals import NotLiteral, read_literal
-from refute.problems import Scenario
+from refute.source.literals import NotLiteral, read_literal
 
 Path = tuple[str | int, ...]
 """Where a node is: ("body", 0, "value", "args", 1)."""

@@ -10,12 +10,12 @@ from itertools import islice
 from random import Random
 from typing import Any
 
+from refute.core.problems import Scenario
 from refute.function.scenarios.building import Builder
 from refute.function.search.domain import learn
-from refute.literals import read_literal, source_of
-from refute.problems import Scenario
 from refute.sandbox.values import crosses
-from refute.syntax import parse_expression, parse_module
+from refute.source.literals import read_literal, source_of
+from refute.source.syntax import parse_expression, parse_module
 
 _MARKS = (
     " ",

@@ -16,13 +16,13 @@ from dataclasses import replace
 from textwrap import indent
 from typing import Any
 
+from refute.core.problems import Scenario
 from refute.function.layout import code_of, laid_out, sorted_imports, wrapped_imports
 from refute.function.scenarios.bodies import Context, Parts, Style, body_of, read_body
 from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.varying import unparsed
-from refute.literals import NotLiteral, read_literal
-from refute.problems import Scenario
-from refute.syntax import bound_names, read_names
+from refute.source.literals import NotLiteral, read_literal
+from refute.source.syntax import bound_names, read_names
 
 __all__ = ["Context", "Style", "as_hypothesis", "import_group", "render_test"]
 

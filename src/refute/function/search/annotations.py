@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from refute.function.search.domain import Constants, Domain, Mappings, Numbers, Part, Sequences
 from refute.function.search.texts import Texts
 from refute.function.search.written import Records, Written
-from refute.syntax import Function, parse_expression
+from refute.source.syntax import Function, parse_expression
 
 __all__ = [
     "GRID_NAMES",

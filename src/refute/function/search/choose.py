@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from refute.core.problems import Call, DoctestSession, Invocation, Scenario, UnitTest, Want
 from refute.function.contract import Question
 from refute.function.search.edit import Edit
 from refute.function.search.inputs import Tier
@@ -15,12 +16,11 @@ from refute.function.search.rules import few_variants
 from refute.function.search.staged import is_staged, told
 from refute.function.search.trial import Trial, TrialResult, starved
 from refute.function.verified import examples_in
-from refute.literals import NotLiteral, parse_literal
-from refute.problems import Call, DoctestSession, Invocation, Scenario, UnitTest, Want
 from refute.sandbox import NotRun, Outcome, Raised, Returned, TimedOut
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import MalformedValue, encode
-from refute.syntax import try_parse_statements
+from refute.source.literals import NotLiteral, parse_literal
+from refute.source.syntax import try_parse_statements
 
 __all__ = [
     "MOST",

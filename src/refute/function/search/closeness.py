@@ -6,12 +6,12 @@ import difflib
 from collections.abc import Sequence
 from typing import Any
 
-from refute.literals import NotLiteral, parse_literal
-from refute.problems import Want
+from refute.core.problems import Want
 from refute.sandbox import Outcome, Returned
 from refute.sandbox.doctest_check import shows
 from refute.sandbox.equality import Expected, equal
 from refute.sandbox.values import MalformedValue
+from refute.source.literals import NotLiteral, parse_literal
 
 __all__ = ["closeness", "progress"]
 

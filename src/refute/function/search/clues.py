@@ -29,7 +29,7 @@ from refute.function.search.domain import (
     learn,
 )
 from refute.function.search.texts import Texts
-from refute.syntax import Function, find_function, takes_self, try_parse
+from refute.source.syntax import Function, find_function, takes_self, try_parse
 
 __all__ = ["Clues", "ParameterClues", "gather"]
 

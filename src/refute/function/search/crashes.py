@@ -17,11 +17,11 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from refute.core.problems import FunctionProblem, Invocation
 from refute.function.contract import Finding
 from refute.function.examples import examples_of
-from refute.problems import FunctionProblem, Invocation
 from refute.sandbox import NotRun, Outcome, Raised
-from refute.syntax import try_parse
+from refute.source.syntax import try_parse
 
 __all__ = ["find_crashes"]
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from refute.syntax import Function, parse_expression
+from refute.source.syntax import Function, parse_expression
 
 __all__ = ["Refusal", "choices", "documented_types", "refusals"]
 

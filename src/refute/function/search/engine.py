@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from random import Random
 
+from refute.core.problems import DoctestSession, FunctionProblem, Invocation, Trust, UnitTest
 from refute.function.contract import (
     Ask,
     Candidate,
@@ -44,11 +45,10 @@ from refute.function.search.staged import is_staged, needs_stage, scenario_input
 from refute.function.search.synthesis import expressed, expressible
 from refute.function.search.varied import optional_parameters, varied
 from refute.function.verified import examples_in
-from refute.problems import DoctestSession, FunctionProblem, Invocation, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Program, Sandbox
 from refute.sandbox.deadline import Timed
 from refute.sandbox.equality import expect_test, matches
-from refute.syntax import find_function
+from refute.source.syntax import find_function
 
 __all__ = ["search", "trusted_tests"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from refute.function.rough_types import annotated_type, rough_type, suits
 from refute.function.search.sites import Site
 from refute.function.search.vocabulary import Vocabulary
-from refute.syntax import Function
+from refute.source.syntax import Function
 
 __all__ = ["CodeFacts", "fits", "gather", "may_be", "type_of"]
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from refute.function.search.edit import copy_of
-from refute.syntax import parse_module
+from refute.source.syntax import parse_module
 
 __all__ = [
     "FUEL",

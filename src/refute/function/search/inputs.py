@@ -23,6 +23,7 @@ from itertools import chain, islice
 from random import Random
 from typing import Any
 
+from refute.core.problems import Call, Expression, FunctionProblem, Invocation
 from refute.function.search.clues import Clues
 from refute.function.search.domain import Constants, is_tame
 from refute.function.search.precondition import (
@@ -35,7 +36,6 @@ from refute.function.search.precondition import (
     repaired,
 )
 from refute.function.search.written import as_invocation
-from refute.problems import Call, Expression, FunctionProblem, Invocation
 from refute.sandbox.values import crosses
 
 __all__ = ["HEAD", "ProposedInput", "Tier", "propose_inputs"]

@@ -11,10 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, final
 
-from refute.function.search import clues as clue_reader
-from refute.function.search.clues import Clues
-from refute.function.search.domain import Constants, Domain, learn
-from refute.problems import (
+from refute.core.problems import (
     Call,
     DoctestSession,
     Expression,
@@ -22,8 +19,11 @@ from refute.problems import (
     Invocation,
     Scenario,
 )
+from refute.function.search import clues as clue_reader
+from refute.function.search.clues import Clues
+from refute.function.search.domain import Constants, Domain, learn
 from refute.sandbox.values import crosses
-from refute.syntax import parse_expression, parse_module
+from refute.source.syntax import parse_expression, parse_module
 
 __all__ = [
     "OMITTED",

@@ -12,7 +12,7 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator
 
-from refute.syntax import Function, find_function
+from refute.source.syntax import Function, find_function
 
 __all__ = ["definitions", "keeps_state", "names_in", "neighbours", "reachable"]
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from refute.function.search.reach import definitions, keeps_state, names_in
-from refute.syntax import Function, find_function
+from refute.source.syntax import Function, find_function
 
 __all__ = ["assignments_from"]
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
+from refute.core.problems import FunctionProblem, UnitTest
 from refute.function.search.closeness import progress
 from refute.function.search.edit import Edit, applied, same
 from refute.function.search.facts import CodeFacts
 from refute.function.search.mutants import frontier, singles
 from refute.function.search.trial import OutOfBudget, Trial, TrialResult, starved
-from refute.problems import FunctionProblem, UnitTest
 from refute.sandbox import (
     Limits,
     NotRun,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from refute.function.search.edit import copy_of, same
-from refute.syntax import first_line, parse_expression, parse_module
+from refute.source.syntax import first_line, parse_expression, parse_module
 
 __all__ = ["rewrite"]
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from refute.core.problems import DoctestSession, Expression, Invocation, Scenario, Trust, UnitTest
 from refute.function.contract import Candidate, FailingTest
 from refute.function.formatting import call_source
 from refute.function.search.choose import Cluster, compared, vote
@@ -18,7 +19,6 @@ from refute.function.search.inputs import Tier
 from refute.function.search.rewrite import rewrite
 from refute.function.search.staged import stated
 from refute.function.search.trial import Trial
-from refute.problems import DoctestSession, Expression, Invocation, Scenario, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Program, Returned
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import Iterated, MalformedValue, crosses

@@ -12,6 +12,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
+from refute.core.problems import (
+    DoctestSession,
+    FunctionProblem,
+    Invocation,
+    Scenario,
+    UnitTest,
+    Want,
+)
 from refute.function.scenarios.observation import (
     LIMITS,
     fingerprint,
@@ -21,11 +29,10 @@ from refute.function.scenarios.observation import (
 )
 from refute.function.search.inputs import Tier
 from refute.function.search.trial import starved
-from refute.literals import NotLiteral, source_of
-from refute.problems import DoctestSession, FunctionProblem, Invocation, Scenario, UnitTest, Want
 from refute.sandbox import NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.values import crosses, encode
-from refute.syntax import find_function, takes_self, try_parse, try_parse_statements
+from refute.source.literals import NotLiteral, source_of
+from refute.source.syntax import find_function, takes_self, try_parse, try_parse_statements
 
 __all__ = ["is_staged", "needs_stage", "scenario_inputs", "stated", "told"]
 

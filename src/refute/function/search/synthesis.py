@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from refute.core.problems import Call, FunctionProblem, Invocation, Trust, UnitTest
 from refute.function.contract import Candidate, FailingTest, MethodResult
 from refute.function.search.choose import Cluster, differs, question_for
 from refute.function.search.inputs import Tier, propose_inputs
-from refute.problems import Call, FunctionProblem, Invocation, Trust, UnitTest
 from refute.sandbox import Limits, Outcome, Program, Returned, Sandbox, values
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import crosses
-from refute.syntax import parse_module
+from refute.source.syntax import parse_module
 
 __all__ = ["BITS", "UNLIKELY", "Synthesised", "expressed", "expressible", "synthesize"]
 

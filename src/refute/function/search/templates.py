@@ -15,7 +15,7 @@ from typing import Any
 
 from refute.function.rough_types import rough_type
 from refute.function.search.rewrite import rewrite
-from refute.syntax import parse_expression, parse_module
+from refute.source.syntax import parse_expression, parse_module
 
 __all__ = ["Binary", "Unary", "binary_operations", "composed", "unary_operations", "with_body"]
 

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from types import CodeType
 
+from refute.core.problems import Call, Expression, Invocation, UnitTest
 from refute.errors import LimitReached
 from refute.function.search.edit import Edit, applied
 from refute.function.search.facts import CodeFacts, gather
@@ -29,12 +30,17 @@ from refute.function.search.reach import keeps_state, names_in, neighbours, reac
 from refute.function.search.rebound import assignments_from
 from refute.function.search.variants import Parts, Variants, compiled
 from refute.function.search.vocabulary import vocabulary
-from refute.problems import Call, Expression, Invocation, UnitTest
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.contract import Code, takes_code
 from refute.sandbox.equality import Expected, expect_test, matches
 from refute.sandbox.values import MalformedValue
-from refute.syntax import Function, find_function, functions_in, parse_expression, parse_module
+from refute.source.syntax import (
+    Function,
+    find_function,
+    functions_in,
+    parse_expression,
+    parse_module,
+)
 
 __all__ = ["OutOfBudget", "Trial", "TrialResult", "starved"]
 

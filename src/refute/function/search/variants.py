@@ -19,7 +19,7 @@ from types import CodeType
 from refute.function.search.edit import Change, Edit, applied
 from refute.sandbox.contract import Code
 from refute.sandbox.loading import outermost
-from refute.syntax import Function
+from refute.source.syntax import Function
 
 __all__ = ["Parts", "Variants", "compiled"]
 

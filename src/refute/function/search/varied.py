@@ -15,12 +15,12 @@ from functools import partial
 from itertools import islice
 from random import Random
 
+from refute.core.problems import DoctestSession
 from refute.function.called_as import called_as
 from refute.function.search.domain import learn
 from refute.function.search.edit import Change, Edit, applied
-from refute.literals import NotLiteral, parse_literal, source_of
-from refute.problems import DoctestSession
-from refute.syntax import find_function, parse_expression, parse_module, takes_self
+from refute.source.literals import NotLiteral, parse_literal, source_of
+from refute.source.syntax import find_function, parse_expression, parse_module, takes_self
 
 __all__ = ["Optional", "optional_parameters", "varied"]
 

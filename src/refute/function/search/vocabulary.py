@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from refute.function.search.edit import copy_of
 from refute.function.search.fuel import is_mark
-from refute.syntax import Function, find_function
+from refute.source.syntax import Function, find_function
 
 __all__ = ["Vocabulary", "vocabulary"]
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from refute.core.problems import Call, Expression
 from refute.function.search.domain import ROOM, Domain
-from refute.literals import NotLiteral, source_of
-from refute.problems import Call, Expression
+from refute.source.literals import NotLiteral, source_of
 
 __all__ = ["Records", "Written", "as_invocation", "source_with"]
 

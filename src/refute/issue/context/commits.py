@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from refute.core.problems import IssueProblem
 from refute.errors import InputError, WorkspaceUnavailable
-from refute.problems import IssueProblem
 from refute.workspace.gitrun import GitFailed
 from refute.workspace.repositories import find_clone
 

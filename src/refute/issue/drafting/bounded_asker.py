@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from refute.core.methods import Bounds
 from refute.errors import ContextTooLong, LimitReached
-from refute.methods import Bounds
 from refute.models.contract import Asker, Completion, Message, Sampling, Tally
 
 

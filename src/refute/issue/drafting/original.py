@@ -10,9 +10,9 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from refute.core.methods import Bounds
 from refute.errors import PatchRejected
-from refute.methods import Bounds
-from refute.syntax import Function, first_line, readable_module
+from refute.source.syntax import Function, first_line, readable_module
 from refute.workspace.applying import applied
 from refute.workspace.contract import Failure, TestReport, TestResult, TestSelection, Workspace
 from refute.workspace.patches import added_lines, is_test_file

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from refute.problems import IssuePrediction
+from refute.core.problems import IssuePrediction
 from refute.workspace.patches import (
     FilePatch,
     file_patches,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from refute.issue.edits.indent import indent_of, python_lines, reindented
 from refute.issue.edits.tree import EditProblem
-from refute.syntax import first_line, parse_module
+from refute.source.syntax import first_line, parse_module
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 

@@ -42,7 +42,7 @@ from refute.issue.edits.code import Code, Definition, parsed_code, said
 from refute.issue.edits.definitions import EditedModule
 from refute.issue.edits.imports import add_imports, after_imports
 from refute.issue.edits.tree import EditProblem, Tree, line_end
-from refute.syntax import first_line, parse_module
+from refute.source.syntax import first_line, parse_module
 from refute.workspace.patches import split_lines
 
 _METHODS, _FUNCTIONS = "\n\n", "\n\n\n"

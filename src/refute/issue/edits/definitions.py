@@ -15,7 +15,7 @@ from refute.issue.edits.code import Code, Definition, said
 from refute.issue.edits.imports import after_imports
 from refute.issue.edits.indent import indent_of, python_lines, reindented
 from refute.issue.edits.tree import EditProblem, Files, line_end
-from refute.syntax import first_line, parse_module
+from refute.source.syntax import first_line, parse_module
 
 _ASSIGNMENT = ast.Assign | ast.AnnAssign | ast.AugAssign
 _ALIKE = 0.85

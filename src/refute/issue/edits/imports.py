@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol
 
-from refute.syntax import parse_module
+from refute.source.syntax import parse_module
 
 _LONGEST = 88
 """Characters of a line that names are joined on."""

@@ -13,7 +13,9 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from refute.combinators import succession
+from refute.core.combinators import succession
+from refute.core.methods import Bounds
+from refute.core.problems import IssueProblem
 from refute.errors import ContextTooLong
 from refute.issue.contract import DraftedFix, FixClaim, FixState, Reproduction
 from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
@@ -22,9 +24,7 @@ from refute.issue.drafting.steady import scrubbed
 from refute.issue.drafting.submission import fix_submission
 from refute.issue.fixing.choosing import Kind, Review, kinds_of, read_review, shortcomings
 from refute.issue.vet import Vetted, vet_fix
-from refute.methods import Bounds
 from refute.models.contract import Message, Sampling
-from refute.problems import IssueProblem
 from refute.prompts import render
 from refute.workspace.contract import TestResult, Workspace
 from refute.workspace.patches import knows_of_tests

@@ -1,1 +1,1 @@
-"""The issue-level methods: what `refute.registry.METHODS` finds, one or two a file."""
+"""The issue-level methods: what `refute.core.registry.METHODS` finds, one or two a file."""

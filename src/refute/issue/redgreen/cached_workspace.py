@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, astuple
 from pathlib import Path
 
+from refute.core.problems import IssueProblem
+from refute.core.storage import cache_folder
 from refute.issue.drafting.bounded_asker import OutOfBounds
-from refute.problems import IssueProblem
-from refute.storage import cache_folder
 from refute.workspace.cache import key_of
 from refute.workspace.contract import CommandResult, TestReport, TestSelection, Workspace
 from refute.workspace.report_cache import ReportCache

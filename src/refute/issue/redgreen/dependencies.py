@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from refute.syntax import readable_module
+from refute.source.syntax import readable_module
 
 _URLCONF = re.compile(r"""\bROOT_URLCONF\s*=\s*["']([\w.]+)["']""")
 _FUNCTION = re.compile(r"^\d+ (?:async )?def (\w+)", re.MULTILINE)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 
 from refute.issue.context.ranking import estimated_tokens, numbered, ranked
 from refute.issue.redgreen.spans import Span, calling, referred, spans_of
-from refute.syntax import readable_module
+from refute.source.syntax import readable_module
 
 GAP = "..."
 _SMALL_GAP = 3

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from refute.core.problems import IssuePrediction
 from refute.issue.drafting.bounded_asker import OutOfBounds
 from refute.issue.redgreen.merging import merged
 from refute.issue.redgreen.pruning import defined_as, without_tests
 from refute.issue.redgreen.ranking import NO_USE, Draft, Ranked, confidence, fix_scores, ranking
 from refute.issue.redgreen.testbed import CandidateFix, TestBed
-from refute.problems import IssuePrediction
 from refute.workspace.contract import TestResult
 
 

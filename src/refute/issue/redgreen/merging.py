@@ -19,7 +19,7 @@ from refute.issue.edits.tree import EditProblem, Files
 from refute.issue.redgreen.pruning import defined_as
 from refute.issue.redgreen.ranking import Draft, Ranked
 from refute.issue.redgreen.testbed import CandidateFix, TestBed
-from refute.syntax import first_line
+from refute.source.syntax import first_line
 from refute.workspace.applying import applied
 from refute.workspace.states import test_files
 

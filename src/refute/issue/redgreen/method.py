@@ -14,6 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from refute.core.methods import Bounds, Context, Given, method
+from refute.core.parameters import parameter
+from refute.core.problems import IssueProblem
+from refute.core.remarks import remark
 from refute.errors import ContextTooLong
 from refute.issue.context.commits import NO_HISTORY, read_history
 from refute.issue.context.long_issues import shown_issue
@@ -38,10 +42,6 @@ from refute.issue.redgreen.questions import Questions
 from refute.issue.redgreen.ranking import Draft, fix_scores, ranking, without_shared
 from refute.issue.redgreen.rounds import PromptedQuestion, ask_round
 from refute.issue.redgreen.testbed import CandidateFix, TestBed
-from refute.methods import Bounds, Context, Given, method
-from refute.parameters import parameter
-from refute.problems import IssueProblem
-from refute.remarks import remark
 from refute.workspace.patches import split_fix, touched_files
 from refute.workspace.states import test_files
 

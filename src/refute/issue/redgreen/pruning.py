@@ -9,7 +9,7 @@ from refute.issue.drafting.original import Original
 from refute.issue.edits.code import Definition
 from refute.issue.edits.definitions import EditedModule
 from refute.issue.edits.tree import EditProblem
-from refute.syntax import first_line
+from refute.source.syntax import first_line
 from refute.workspace.applying import applied
 from refute.workspace.contract import TestResult
 from refute.workspace.states import test_files

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from refute.combinators import succession
+from refute.core.combinators import succession
 from refute.issue.drafting.original import TrialRun
 from refute.issue.redgreen.edits_read import TestOpinion
 from refute.issue.redgreen.pruning import defined_as

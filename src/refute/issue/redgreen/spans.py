@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from refute.syntax import first_line, readable_module
+from refute.source.syntax import first_line, readable_module
 
 _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 _WHOLE_CLASS = 40

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from refute.core.methods import Bounds
 from refute.errors import PatchRejected
 from refute.issue.context.neighbours import IMPORTS, neighbouring_tests
 from refute.issue.drafting.original import (
@@ -22,8 +23,7 @@ from refute.issue.drafting.original import (
     shortened,
 )
 from refute.issue.drafting.steady import scrubbed
-from refute.methods import Bounds
-from refute.syntax import readable_module
+from refute.source.syntax import readable_module
 from refute.workspace.applying import applied, rejection
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 from refute.workspace.patches import added_lines, touched_files

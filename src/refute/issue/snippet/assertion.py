@@ -23,7 +23,7 @@ from refute.issue.snippet.shown_errors import (
     wanted_errors,
 )
 from refute.issue.snippet.slicing import needed
-from refute.literals import NotLiteral, parse_literal
+from refute.source.literals import NotLiteral, parse_literal
 
 _SHOULD_RAISE = re.compile(
     r"\b(?:should|must|expect\w*(?: to)?|ought to)\s+(?:\w+\s+){0,3}?(?:raise|throw|fail with|get)"

@@ -17,7 +17,7 @@ from refute.issue.snippet.inline_code import inline_expressions
 from refute.issue.snippet.issue_reader import Piece
 from refute.issue.snippet.script import Script, Statement, missing_names
 from refute.issue.snippet.slicing import changed
-from refute.literals import NotLiteral, parse_literal
+from refute.source.literals import NotLiteral, parse_literal
 
 _EXPECTED = re.compile(
     r"\b(expect\w*|should(?:n't)?|correct\w*|desired?|ought|supposed|want\w*|proper\w*)\b", re.I

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from refute.issue.snippet.issue_reader import Piece, SessionStep
 from refute.issue.snippet.shown_errors import shown_errors
-from refute.syntax import readable_module
+from refute.source.syntax import readable_module
 
 _QUOTED = re.compile(r"(?<!`)(`{1,2})(?!`)([^`]{3,400}?)\1(?!`)")
 _CALL = re.compile(r"(?<![\w.`'\"])[A-Za-z_][\w.]*\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))+\)")

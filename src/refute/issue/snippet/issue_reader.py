@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from refute.issue.snippet.shown_errors import ShownError, shown_errors
-from refute.syntax import readable_module
+from refute.source.syntax import readable_module
 
 Kind = Literal["code", "session", "output", "prose"]
 

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from refute.core.methods import Bounds, Context, NoOptions, Spawn, method
+from refute.core.problems import IssuePrediction, IssueProblem
 from refute.errors import WorkspaceUnavailable
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import WHOLE, Original
@@ -30,9 +32,7 @@ from refute.issue.snippet.script import Script, Statement, missing_names, statem
 from refute.issue.snippet.shown_errors import likeness
 from refute.issue.snippet.subject import IssueSubject
 from refute.issue.snippet.trials import Bench, Ran, result_of
-from refute.methods import Bounds, Context, NoOptions, Spawn, method
-from refute.problems import IssuePrediction, IssueProblem
-from refute.syntax import parse_module
+from refute.source.syntax import parse_module
 from refute.workspace.contract import Failure
 
 LEAST_CONFIDENCE = 0.4

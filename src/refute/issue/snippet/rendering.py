@@ -14,7 +14,7 @@ from refute.issue.edits.indent import reindented
 from refute.issue.edits.tree import EditProblem, Files, Tree, line_end
 from refute.issue.snippet.evidence import Claim
 from refute.issue.snippet.script import Script
-from refute.syntax import readable_module
+from refute.source.syntax import readable_module
 
 _NOTE = """\
 noted = []

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from refute.issue.edits.indent import python_lines
 from refute.issue.snippet.issue_reader import Piece
-from refute.syntax import first_line, parse_module, readable_module
+from refute.source.syntax import first_line, parse_module, readable_module
 
 _FORBIDDEN = re.compile(
     r"\b(?:app\.run|runserver|input|serve_forever|run_forever|mainloop|breakpoint|set_trace)\s*\("

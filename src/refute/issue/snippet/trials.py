@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from refute.core.methods import Bounds
 from refute.issue.drafting.original import Original, TrialRun
 from refute.issue.snippet.evidence import ScriptError, Seen, Value
 from refute.issue.snippet.rendering import Style, TestSketch, patch_of, read_marks, with_tests
-from refute.methods import Bounds
 from refute.workspace.contract import Failure, TestResult
 from refute.workspace.patches import is_test_file
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
+from refute.core.problems import Trust
 from refute.function.contract import FailingTest, Finding
 from refute.function.formatting import call_source, describe, expected_source, status_of
 from refute.function.parallel import Found
 from refute.function.target import Module
 from refute.function.verbs import Fix
-from refute.problems import Trust
 from refute.report.formats.contract import Case, Problem, Proposal, merged, short
 from refute.sandbox import Raised
-from refute.syntax import functions_in, parse_module
+from refute.source.syntax import functions_in, parse_module
 
 
 def case_of(module: Module, one: Found) -> Case:

@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from refute.jsontext import parse_json
+from refute.core.jsontext import parse_json
 from refute.surfaces.arguments import WRITING
 from refute.surfaces.calls import all_ended, call
 from refute.surfaces.mcp.resources import CALLS, TEMPLATES, Reports

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from refute.core.storage import ScratchFolder
 from refute.errors import InputError
-from refute.storage import ScratchFolder
 from refute.surfaces import arguments as given
 from refute.surfaces import results as answers
 from refute.surfaces.verbs.contract import (

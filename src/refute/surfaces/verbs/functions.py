@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import asdict
 from msgspec.structs import replace as replace_fields
 
+from refute.core.storage import ScratchFolder
 from refute.errors import InputError
-from refute.storage import ScratchFolder
 from refute.surfaces import arguments as given
 from refute.surfaces import results as answers
 from refute.surfaces.verbs.contract import (
@@ -103,7 +103,7 @@ def debug_function(asked_for: Any, asked: Asked, tell: Tell) -> Answer:
 def check_file(asked_for: given.CheckFile, asked: Asked, tell: Tell) -> Answer:
     """What is wrong in a file, with a fix for each function by itself: `hunt`, then `debug`."""
     from refute.results.functions import function_tests
-    from refute.syntax import find_function, parse_module
+    from refute.source.syntax import find_function, parse_module
 
     how: dict[str, Any] = {
         "budget": asked_for.seconds_per_function,

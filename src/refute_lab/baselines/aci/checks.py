@@ -10,7 +10,7 @@ import builtins
 import symtable
 import warnings
 
-from refute.syntax import parse_module
+from refute.source.syntax import parse_module
 
 _KNOWN = frozenset(dir(builtins)) | {
     "__file__",

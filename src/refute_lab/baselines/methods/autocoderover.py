@@ -16,18 +16,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from refute.core.methods import Context, method
+from refute.core.parameters import parameter
+from refute.core.problems import IssuePrediction, IssueProblem
 from refute.errors import ContextTooLong
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
 from refute.issue.drafting.original import Original
 from refute.issue.drafting.submission import fix_submission, submission
 from refute.issue.edits import Files, read_edits
-from refute.methods import Context, method
 from refute.models.contract import Message, Sampling
-from refute.parameters import parameter
-from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render
-from refute.syntax import parse_expression
+from refute.source.syntax import parse_expression
 from refute_lab.baselines.aci.conversation import ask_within
 from refute_lab.baselines.codesearch import SEARCHES, CodeSearch
 

@@ -26,13 +26,13 @@ from dataclasses import dataclass
 from importlib.resources import files as resource_files
 from pathlib import Path
 
+from refute.core.methods import Context, method
+from refute.core.parameters import parameter
+from refute.core.problems import IssueProblem
 from refute.errors import InputError
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import shortened
 from refute.issue.drafting.submission import submission
-from refute.methods import Context, method
-from refute.parameters import parameter
-from refute.problems import IssueProblem
 from refute.prompts import render
 from refute.workspace.contract import CommandResult, Workspace
 from refute_lab.baselines.host_checkout import HostCheckout

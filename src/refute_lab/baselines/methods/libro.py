@@ -15,16 +15,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from refute.combinators import succession
+from refute.core.combinators import succession
+from refute.core.methods import Context, method
+from refute.core.parameters import parameter
+from refute.core.problems import IssuePrediction, IssueProblem
 from refute.errors import ContextTooLong
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import Original, TrialRun, described, shortened
 from refute.issue.drafting.steady import scrubbed
-from refute.methods import Context, method
 from refute.models.contract import Asker, Message, Sampling
 from refute.models.gather import together
-from refute.parameters import parameter
-from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render
 from refute_lab.baselines.methods.zeroshot import PromptOptions, drafts
 

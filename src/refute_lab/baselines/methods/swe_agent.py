@@ -19,14 +19,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from refute.core.methods import Context, method
+from refute.core.parameters import parameter
+from refute.core.problems import IssueProblem
 from refute.errors import AnswersPending, ContextTooLong, InputError, ModelUnavailable
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
 from refute.issue.drafting.submission import fix_submission, submission
-from refute.methods import Context, method
 from refute.models.contract import Completion, Message, Sampling
-from refute.parameters import parameter
-from refute.problems import IssueProblem
 from refute.prompts import render
 from refute.workspace.recipe import Recipe
 from refute_lab.baselines.aci import (

@@ -18,6 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from refute.core.methods import Context, method
+from refute.core.parameters import parameter
+from refute.core.problems import IssuePrediction, IssueProblem
 from refute.errors import ContextTooLong, InputError
 from refute.issue.context.ranking import (
     CONTEXT_TOKENS,
@@ -30,10 +33,7 @@ from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import Original
 from refute.issue.drafting.submission import fix_submission
 from refute.issue.edits import Form, read_edits
-from refute.methods import Context, method
 from refute.models.contract import Message, Sampling
-from refute.parameters import parameter
-from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render
 from refute.workspace.applying import rejection
 from refute.workspace.patches import touched_files

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
+from refute.core.problems import IssueKey
 from refute.errors import InputError
-from refute.problems import IssueKey
 from refute.workspace.patches import file_patches
 from refute.workspace.statuses import statuses
 from refute_lab.runs.journal import read_header

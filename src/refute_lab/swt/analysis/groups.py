@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from refute.core.problems import IssueProblem
 from refute.issue.context.ranking import estimated_tokens
-from refute.problems import IssueProblem
 from refute_lab.figures import Share
 from refute_lab.swt.analysis.runs import GradedRun
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from refute.problems import IssueKey, IssueProblem
+from refute.core.problems import IssueKey, IssueProblem
 from refute_lab.figures import Figure, Share
 from refute_lab.swt.analysis.groups import (
     Group,

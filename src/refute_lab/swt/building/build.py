@@ -19,9 +19,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from refute.core.problems import IssueProblem
+from refute.core.storage import cache_folder
 from refute.errors import PatchRejected, WorkspaceUnavailable
-from refute.problems import IssueProblem
-from refute.storage import cache_folder
 from refute.workspace.cache import key_of
 from refute.workspace.contract import Workspace
 from refute.workspace.gitrun import GitFailed

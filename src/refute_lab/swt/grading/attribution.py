@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from refute.methods import Spawn
-from refute.problems import IssueKey
+from refute.core.methods import Spawn
+from refute.core.problems import IssueKey
 from refute.workspace.contract import TestReport
 from refute.workspace.states import PatchedState, run_state, test_files
 from refute.workspace.statuses import statuses

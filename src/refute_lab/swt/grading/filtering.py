@@ -19,10 +19,10 @@ from functools import partial
 from threading import Lock
 from typing import Any, Literal
 
+from refute.core.methods import Spawn
+from refute.core.processes import shared_slots
+from refute.core.storage import cache_folder
 from refute.errors import WorkspaceUnavailable
-from refute.methods import Spawn
-from refute.runs.pool import shared_slots
-from refute.storage import cache_folder
 from refute.workspace.applying import rejection
 from refute.workspace.factory import Backend
 from refute.workspace.patches import touched_files

@@ -13,8 +13,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from refute.core.problems import IssueKey, IssuePrediction
 from refute.errors import PatchRejected, WorkspaceUnavailable
-from refute.problems import IssueKey, IssuePrediction
 from refute.workspace.contract import TestReport, Workspace
 from refute.workspace.patches import file_patches, is_test_file, touched_files
 from refute.workspace.states import (

@@ -8,9 +8,9 @@ import re
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from refute.core.files import read_file, unpack
+from refute.core.jsontext import parse_json
 from refute.errors import InputError
-from refute.files import read_file, unpack
-from refute.jsontext import parse_json
 from refute.workspace.report_cache import read_report, report_data
 from refute.workspace.statuses import TestStatus
 from refute_lab.runs.records import Count, Number, Schema

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from refute.problems import IssueKey
+from refute.core.problems import IssueKey
 from refute_lab.figures import Figure, mean
 from refute_lab.runs.records import ErrorRecord
 from refute_lab.swt.grading.coverage import counted_lines

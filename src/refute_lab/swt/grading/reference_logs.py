@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from refute.core.problems import IssueKey
 from refute.errors import InputError
-from refute.problems import IssueKey
 from refute.workspace.contract import TestReport, TestResult
 from refute.workspace.patches import is_test_file, touched_files
 from refute_lab.swt.grading.grade import Evidence, IssueGrade, Mode, grade_evidence

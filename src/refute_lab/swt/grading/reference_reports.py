@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from refute.problems import IssueKey
+from refute.core.problems import IssueKey
 from refute.workspace.contract import TestReport, TestResult
 from refute.workspace.patches import added_lines, removed_lines
 from refute.workspace.recipe import Runner

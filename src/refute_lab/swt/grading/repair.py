@@ -16,9 +16,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from refute.core.methods import Spawn
+from refute.core.problems import IssueKey
 from refute.errors import WorkspaceUnavailable
-from refute.methods import Spawn
-from refute.problems import IssueKey
 from refute.workspace.applying import rejection
 from refute.workspace.contract import TestReport
 from refute.workspace.control import turned_green

@@ -17,10 +17,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from refute.core.problems import IssueKey
+from refute.core.processes import shared_slots
+from refute.core.storage import cache_folder, write_atomically
 from refute.errors import InputError, WorkspaceUnavailable
-from refute.problems import IssueKey
-from refute.runs.pool import shared_slots
-from refute.storage import cache_folder, write_atomically
 from refute.workspace.factory import Backend
 from refute.workspace.states import StateStore
 from refute_lab.figures import Figure, mean

@@ -18,11 +18,11 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from refute.core.methods import Spawn
+from refute.core.problems import IssueKey, IssuePrediction
+from refute.core.processes import cores, shared_slots
+from refute.core.storage import cache_folder
 from refute.errors import InputError, WorkspaceUnavailable
-from refute.methods import Spawn
-from refute.problems import IssueKey, IssuePrediction
-from refute.runs.pool import cores, shared_slots
-from refute.storage import cache_folder
 from refute.workspace.applying import rejection
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import Backend

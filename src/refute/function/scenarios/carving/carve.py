@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from refute.core.problems import Scenario
 from refute.function.scenarios.carving.finding import text_of
 from refute.function.scenarios.carving.matching import (
     GUESSED,
@@ -23,7 +24,6 @@ from refute.function.scenarios.carving.sessions import sessions_of
 from refute.function.scenarios.carving.slicing import CannotCarve, scenario_of
 from refute.function.scenarios.carving.steps import Step
 from refute.function.scenarios.carving.testfiles import TestFile, read_file
-from refute.problems import Scenario
 
 MOST_FOUND = 400
 """Scenarios of one target that the best are chosen from."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from refute.core.problems import Scenario
 from refute.function.scenarios.carving.steps import substituted
 from refute.function.scenarios.carving.trees import walk
 from refute.function.scenarios.described import Described, Signature, TypeHint
 from refute.function.scenarios.pieces import Piece
-from refute.problems import Scenario
-from refute.syntax import parse_expression, parse_module
+from refute.source.syntax import parse_expression, parse_module
 
 MOST_CLASSES = 12
 MOST = 6

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from refute.function.scenarios.carving.finding import text_of
 from refute.function.scenarios.carving.trees import statements_of
-from refute.syntax import Function, bound_names, readable_module
+from refute.source.syntax import Function, bound_names, readable_module
 
 MOST_FILES, MOST_CHARACTERS = 400, 4_000_000
 """Of a package, what is read."""

@@ -25,7 +25,7 @@ from refute.function.scenarios.carving.steps import (
 )
 from refute.function.scenarios.carving.testfiles import TestFile, is_test
 from refute.function.scenarios.carving.trees import clone, statements_of, walk
-from refute.syntax import Function
+from refute.source.syntax import Function
 
 _SET_UP = ("setUpClass", "setup_class", "setup_method", "setup", "setUp", "asyncSetUp")
 

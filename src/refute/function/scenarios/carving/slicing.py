@@ -6,10 +6,10 @@ import ast
 import builtins
 from collections.abc import Mapping, Sequence
 
+from refute.core.problems import Scenario
 from refute.function.scenarios.carving.places import Package, dotted
 from refute.function.scenarios.carving.steps import Step, free_names, root_of, step_of
 from refute.function.scenarios.carving.trees import clone, walk
-from refute.problems import Scenario
 
 MOST_STATEMENTS, MOST_CHARACTERS = 12, 4_000
 _BUILTINS = frozenset(dir(builtins))

@@ -11,7 +11,7 @@ from textwrap import dedent
 
 from refute.function.scenarios.carving.places import Package, imports_of
 from refute.function.scenarios.carving.trees import statements_of
-from refute.syntax import Function, readable_module, try_parse_statements
+from refute.source.syntax import Function, readable_module, try_parse_statements
 
 _FENCE = re.compile(r"^```\s*(?:py|python|python3|pycon)\b[^\n]*\n(.*?)^```", re.M | re.S)
 _BLOCK = re.compile(

@@ -17,7 +17,7 @@ from refute.function.rough_types import suits
 from refute.function.search.edit import Change, same
 from refute.function.search.facts import CodeFacts, type_of
 from refute.function.search.sites import Scope, Site
-from refute.syntax import parse_module
+from refute.source.syntax import parse_module
 
 __all__ = [
     "RULES",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from refute.core.methods import Level, MethodSpec, options_from
+from refute.core.parameters import nearest, parameters_of, read_text, settable
+from refute.core.presets import preset_of
+from refute.core.registry import METHODS, method_of
 from refute.errors import InputError
-from refute.methods import Level, MethodSpec, options_from
 from refute.models.asking import Asked
-from refute.parameters import nearest, parameters_of, read_text, settable
-from refute.presets import preset_of
-from refute.registry import METHODS, method_of
 
 _DEFAULTS: dict[Level, tuple[str, str]] = {
     "function": ("search", "hybrid"),

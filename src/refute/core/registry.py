@@ -25,7 +25,7 @@ from refute.errors import InputError, at_fault
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from refute.methods import Level, MethodSpec
+    from refute.core.methods import Level, MethodSpec
     from refute.models.specs import Provider
 
 Thing = TypeVar("Thing")
@@ -166,7 +166,7 @@ METHODS: Registry[MethodSpec[Any, Any]] = Registry(
     "refute.methods",
     ("refute.function.methods", "refute.issue.methods"),
     "method",
-    _is_a("refute.methods", "MethodSpec"),
+    _is_a("refute.core.methods", "MethodSpec"),
 )
 MODELS: Registry[Provider] = Registry(
     "refute.models",

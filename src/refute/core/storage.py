@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from refute.core.variables import Variable
 from refute.errors import InputError
-from refute.variables import Variable
 from refute.workspace.rooted_files import open_folder, replace_file
 
 SCRATCH = "refute-scratch-"

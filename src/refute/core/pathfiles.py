@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from refute.files import read_file
-from refute.syntax import readable_module
+from refute.core.files import read_file
+from refute.source.syntax import readable_module
 
 _LARGEST = 1 << 20
 _MOST_PLACES = 50

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from refute.core.jsontext import parse_json
 from refute.errors import InputError
-from refute.jsontext import parse_json
 
 PUBLISHED = False
 """Whether a release can be had by the name `refute`. Until then a command that asks a package index
@@ -63,7 +63,7 @@ def requirement(extra: str = "") -> str:
     part = f"[{extra}]" if extra else ""
     if PUBLISHED:
         return f"refute{part}=={importlib.metadata.distribution('refute').version}"
-    folder = Path(__file__).resolve().parents[2]
+    folder = Path(__file__).resolve().parents[3]
     url = _recorded_url()
     if url and not url.startswith("file:"):
         return f"refute{part} @ {url}"

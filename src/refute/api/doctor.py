@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from refute.extras import EXTRAS, install, missing
-from refute.storage import ScratchFolder
-from refute.variables import Variable
+from refute.core.extras import EXTRAS, install, missing
+from refute.core.storage import ScratchFolder
+from refute.core.variables import Variable
 
 
 @dataclass(frozen=True, slots=True)

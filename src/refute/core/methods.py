@@ -4,7 +4,7 @@
     async def mine(problem: FunctionProblem, *, ctx: Context, options: MineOptions) -> MethodResult:
         ...
 
-The decorated name is a `MethodSpec`, which is what the registry holds (`refute.registry`): a file
+The decorated name is a `MethodSpec`, which is what the registry holds (`core.registry`): a file
 in `refute/function/methods` or `refute/issue/methods`, or an entry point `refute.methods` of
 another package. A method never sees an answer key: nothing in `Context` is one or leads to one.
 """
@@ -16,12 +16,11 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, get_type_hints
 
+from refute.core.parameters import checked, parameter
+from refute.core.problems import FunctionProblem, IssueProblem
 from refute.errors import InputError, ModelUnavailable, SandboxUnavailable, WorkspaceUnavailable
-from refute.parameters import checked, parameter
-from refute.problems import FunctionProblem, IssueProblem
 
 if TYPE_CHECKING:
-    from refute.function.contract import Ask
     from refute.models.contract import Asker, Completion, Message, Sampling, Tally
     from refute.sandbox.pool import AsyncSandbox
     from refute.workspace.contract import Workspace
@@ -128,7 +127,7 @@ class Context:
     """The number of the run: another one draws other samples and inputs."""
     seconds: float | None = None
     """What is left of the time for this problem; None: as the method's options say."""
-    ask: Ask | None = None
+    ask: Callable[[Any], Any] | None = None
     """Answers questions that tell fixes apart; None: nobody is there."""
 
     @property
@@ -173,7 +172,7 @@ class MethodSpec(Generic[Problem_, Result_]):
     level: Level
     run: Callable[..., Coroutine[Any, Any, Result_]]
     options: type[Any] = NoOptions
-    """A frozen dataclass of `refute.parameters`: with the paper's values as defaults."""
+    """A frozen dataclass of `refute.core.parameters`: with the paper's values as defaults."""
     asks_model: bool = False
     writes_tests: bool = True
     """Whether it generates unit tests (`hunt` can use it)."""

@@ -28,5 +28,5 @@ def python_options(version: tuple[int, int] = sys.version_info[:2]) -> list[str]
 
 def start_module(module: str, *words: str) -> list[str]:
     """The command that runs a module of refute in a process of its own, in whatever folder."""
-    place = str(Path(__file__).resolve().parents[1])
+    place = str(Path(__file__).resolve().parents[2])
     return [sys.executable, "-E", *python_options(), "-c", _START, place, module, *words]

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 
-from refute.newer_syntax import in_older_syntax
+from refute.source.newer_syntax import in_older_syntax
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 """The definition of a function, of either kind."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from refute.core.methods import Level, MethodSpec
+from refute.core.parameters import parameters_of
 from refute.errors import InputError
-from refute.methods import Level, MethodSpec
-from refute.parameters import parameters_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import builtins
 
-from refute.syntax import try_parse
+from refute.source.syntax import try_parse
 
 _HOMES = {
     **{

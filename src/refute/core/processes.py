@@ -20,7 +20,7 @@ from multiprocessing.resource_tracker import ensure_running
 from multiprocessing.synchronize import BoundedSemaphore
 from typing import Any, Generic, TypeVar
 
-from refute.syntax import lifted_limits
+from refute.source.syntax import lifted_limits
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")

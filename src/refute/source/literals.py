@@ -19,9 +19,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from refute.problems import Call
+from refute.core.problems import Call
 from refute.sandbox.values import NDArray
-from refute.syntax import MAX_DIGITS, lifted_limits, parse_expression
+from refute.source.syntax import MAX_DIGITS, lifted_limits, parse_expression
 
 MAX_SIZE = 1_000_000
 """Largest number of items and of bits that arithmetic in a literal may build."""

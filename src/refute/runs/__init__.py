@@ -1,1 +1,0 @@
-"""Worker processes, and how they are started."""
