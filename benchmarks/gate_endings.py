@@ -3,8 +3,8 @@
     python benchmarks/gate_endings.py [--only TEXT] [--set NAME] [--out FILE]
 
 The endings are those of `tests/gating/endings.py`; `--set kinds`, `tuned`, `held`: those of
-`tests/gating/kinds.py`. A verdict is right where a right change is "proven" and a wrong one is "not proven"; counted besides:
-for the rule that it was written to break.
+`tests/gating/kinds.py`. A verdict is right where a right change is "proven" and a wrong one is "not
+proven"; counted besides: for the rule that it was written to break.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from mcp import MCPError
 from mcp.client import Client
 
 from refute.surfaces.mcp import server as served
-from refute.surfaces.mcp.resources import MOST_KEPT
+from refute.surfaces.mcp.server import MOST_KEPT
 
 FOUND = {
     "state": "wrong",

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import asdict
 
 from refute.api.calling import Reported
+from refute.core.remarks import remark
+from refute.core.storage import write_output
 from refute.diffing.differences import Difference
-from refute.diffing.pinning import Pin, PinnedTest, Side, pinned_tests
+from refute.diffing.pinning import Pin, PinnedTest, Side, pinned_tests, put_into_project, together
 from refute.diffing.service import Compared, Diffed
+from refute.errors import InputError
 
 if TYPE_CHECKING:
     from refute.report.formats.contract import Report
@@ -99,3 +102,37 @@ def recorded_calls(repo: Path) -> Path | None:
     """Where a project's recorded calls are, if there are any."""
     place = repo / ".refute" / "recorded.jsonl"
     return place if place.is_file() and not place.is_symlink() else None
+
+
+def check_output(output: Path | None, pin: str | None, *, force: bool) -> None:
+    """Raise `InputError` where the tests could not be written, before any work."""
+    if output is None:
+        return
+    if pin is None:
+        raise InputError(f"{output}: say with --pin which side the tests are to call right")
+    if output.is_dir() or output.suffix != ".py":
+        raise InputError(f"{output}: name a file, test_x.py")
+    if not output.parent.is_dir():
+        raise InputError(f"{output}: there is no folder {output.parent}")
+    if output.exists() and not force:
+        raise InputError(f"{output}: exists; add --force to replace it")
+
+
+def write_pinned(
+    result: DiffResult, pin: Any, output: Path | None, *, hypothesis: bool = False
+) -> list[Path]:
+    """Write a test for each difference into `output`, or among the project's own tests.
+
+    `pin`: see `DiffResult.tests`. Returns the files written.
+    """
+    tests = result.tests(pin, hypothesis=hypothesis, placed=output is None)
+    left = len(result.differences) - len(tests)
+    if left:
+        remark([f"{left} of {len(result.differences)} differences are not written as tests"])
+    if not tests:
+        return []
+    files = put_into_project(tests) if output is None else {output: together(tests)}
+    for path, text in files.items():
+        write_output(path, text, folders=True)
+    remark(f"tests written to {path}" for path in files)
+    return list(files)

@@ -209,7 +209,7 @@ def command(
     docstring, change log, commit message or --issue names the function; with --model: says that it
     changes so); 1: some is not.
     """
-    from refute.api.pinning import check_output, write_pinned
+    from refute.api.diffing import check_output, write_pinned
     from refute.report import terminal
     from refute.report.diffs import print_compared, print_end
     from refute.report.formats.changes import case_of_change

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import math
+import re
+from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +26,6 @@ from pydantic import ValidationError
 from refute.core.jsontext import parse_json
 from refute.surfaces.arguments import WRITING
 from refute.surfaces.calls import all_ended, call
-from refute.surfaces.mcp.resources import CALLS, TEMPLATES, Reports
 from refute.surfaces.mcp.tools import DESCRIPTIONS, INSTRUCTIONS, input_schema, output_schema
 from refute.surfaces.verbs import VERBS
 from refute.surfaces.worker import Done, Failed, Fault
@@ -228,3 +231,40 @@ def serve(root: Path, **how: Any) -> None:
         await all_ended()
 
     asyncio.run(served())
+
+
+CALLS = "refute://calls"
+MOST_KEPT = 50
+"""Calls whose documents are kept, the latest."""
+TEMPLATES = {
+    f"{CALLS}/{{number}}": ("Document of a call", "application/json"),
+    f"{CALLS}/{{number}}/text": ("A call as the command line prints it", "text/plain"),
+}
+"""URI template -> (title, media type)."""
+_CALL = re.compile(rf"{CALLS}/(\d+)(/text)?\Z")
+
+
+@dataclass(slots=True)
+class Reports:
+    """What the calls of a session returned."""
+
+    kept: OrderedDict[int, Done] = field(default_factory=OrderedDict)
+    count: int = 0
+
+    def keep(self, done: Done) -> str:
+        """Keep a document; the URI that it is read by."""
+        self.count += 1
+        self.kept[self.count] = done
+        while len(self.kept) > MOST_KEPT:
+            self.kept.popitem(last=False)
+        return f"{CALLS}/{self.count}"
+
+    def read(self, uri: str) -> tuple[str, str] | None:
+        """Text and media type of a call's document; None where there is none of this URI."""
+        found = _CALL.match(uri)
+        done = self.kept.get(int(found[1])) if found and len(found[1]) < 10 else None
+        if done is None or found is None:
+            return None
+        if found[2]:
+            return done.text, "text/plain"
+        return json.dumps(done.document, indent=2), "application/json"
