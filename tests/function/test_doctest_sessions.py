@@ -155,7 +155,6 @@ def test_what_says_nothing_about_the_function_is_counted_and_not_believed(
         ("shutil.get_terminal_size().columns", "120"),
         ("os.getcwd()", "'/tmp'"),
         ("getpass.getuser()", "'peter'"),
-        ("oct(os.umask(0))", "'0o2'"),
     ],
 )
 def test_what_the_surroundings_decide_makes_nothing_red(

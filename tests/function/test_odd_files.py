@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from refute import cli, syntax
+from refute import cli
 from refute.errors import InputError
 from refute.function.examples import read_examples
 from refute.function.examples.scanner import closing
 from refute.function.source import read_source
+from refute.source import syntax
 
 DEEP = "[" * 180 + "]" * 180
 DEEPER = "{1: " * 180 + "2" + "}" * 180

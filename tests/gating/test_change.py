@@ -21,8 +21,7 @@ from refute.gating.change import Change, Place, open_change
 from refute.gating.disguise import disguised
 from refute.gating.findings import Finding
 from refute.gating.reading import Reading
-from refute.issue import patches
-from refute.workspace import gitrun
+from refute.workspace import gitrun, patches
 
 from ..diffing.repositories import commit, git, write
 
