@@ -52,9 +52,9 @@ VERBS = {
 
 def _others() -> dict[str, Mapping[str, str]]:
     """Packages of verbs, as this one, by the name of their module: entry points `refute.verbs`."""
-    from importlib.metadata import entry_points  # slow to load
+    from refute.core.registry import entries
 
-    found = entry_points(group="refute.verbs")
+    found = entries("refute.verbs")
     return {point.module: importlib.import_module(point.module).VERBS for point in found}
 
 

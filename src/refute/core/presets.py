@@ -13,6 +13,7 @@ from typing import Any
 
 from refute.core.methods import Level, MethodSpec
 from refute.core.parameters import parameters_of
+from refute.core.registry import entries
 from refute.errors import InputError
 
 
@@ -38,9 +39,7 @@ class Preset:
 def presets_of(level: Level) -> dict[str, Preset]:
     """The presets for methods of a level, by name: entry points `refute.presets`, each a mapping
     by level, then by name."""
-    from importlib.metadata import entry_points
-
-    given = [point.load().get(level, {}) for point in entry_points(group="refute.presets")]
+    given = [point.load().get(level, {}) for point in entries("refute.presets")]
     return {name: one for presets in given for name, one in presets.items()}
 
 

@@ -108,11 +108,11 @@ class Registry(Generic[Thing]):
 
     def _points(self) -> tuple[EntryPoint, ...]:
         """Of single things."""
-        return tuple(point for point in _entries(self.group) if point.attr)
+        return tuple(point for point in entries(self.group) if point.attr)
 
     def _packages(self) -> tuple[str, ...]:
         """Of other distributions, whose modules define things."""
-        return tuple(point.module for point in _entries(self.group) if not point.attr)
+        return tuple(point.module for point in entries(self.group) if not point.attr)
 
     def _loaded(self, point: EntryPoint) -> Thing:
         origin = f"{self.what} {point.name} ({point.value})"
@@ -140,7 +140,8 @@ def method_of(name: str, level: Level) -> MethodSpec[Any, Any]:
 
 
 @cache
-def _entries(group: str) -> tuple[EntryPoint, ...]:
+def entries(group: str) -> tuple[EntryPoint, ...]:
+    """The entry points of a group, of all packages that are installed."""
     from importlib.metadata import entry_points  # slow to load, and mostly not asked for
 
     return tuple(entry_points(group=group))

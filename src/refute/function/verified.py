@@ -21,6 +21,7 @@ from refute.function.called_as import called_as
 from refute.function.examples.scripts import imported_packages
 from refute.function.examples.session_calls import Made, calls_made, looking_at, makes
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
+from refute.sandbox.doctest_check import without_addresses
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import MalformedValue
 from refute.source.syntax import Function, parse_expression
@@ -229,21 +230,18 @@ def _file(test: UnitTest) -> str:
     return test.source.rpartition(":")[0]
 
 
-_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
-
-
 def _told(outcome: Outcome) -> str:
     """How a test failed, as far as it says so in words."""
     match outcome:
         case Raised(type=kind, message=message):
-            return _ADDRESS.sub("", f"{kind}: {message}")
+            return without_addresses(f"{kind}: {message}")
         case Returned():
             try:
                 shown = outcome.value
             except MalformedValue:
                 return ""
             if isinstance(shown, tuple) and shown[1:2] and isinstance(shown[1], str):
-                return _ADDRESS.sub("", shown[1])
+                return without_addresses(shown[1])
     return ""
 
 

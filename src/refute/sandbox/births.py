@@ -8,7 +8,6 @@ little as can be before its program: it is the larger part of what a small progr
 
 from __future__ import annotations
 
-import datetime  # here, where nothing of a project can stand in its place
 import gc
 import marshal
 import mmap
@@ -153,6 +152,7 @@ def _go_elsewhere() -> None:
     os.write(writing, b"7\n" * 99)
     os.close(writing)
     os.dup2(reading, 0)
+    os.close(reading)
     _set_the_clock()
 
 
@@ -164,6 +164,8 @@ def _work_elsewhere() -> None:
 
 def _set_the_clock() -> None:
     """As far as Python's own functions tell the time."""
+    import datetime  # preloaded: nothing of a project stands in its place
+
     now, local, utc, written = time.time, time.localtime, time.gmtime, time.strftime
     time.time = lambda: now() + _LATER
     time.time_ns = lambda: int(time.time() * 1e9)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from refute.core.problems import Want
 
-__all__ = ["shows"]
+__all__ = ["shows", "without_addresses"]
+
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
 
 
 def shows(shown: Any, want: Want) -> bool:
@@ -29,6 +32,11 @@ def shows(shown: Any, want: Want) -> bool:
             lax = want.options & doctest.IGNORE_EXCEPTION_DETAIL
             return bool(lax) and _printed(_kind(want.raised), _kind(raised), want.options)
     return False
+
+
+def without_addresses(text: str) -> str:
+    """What is shown without where objects lie, which another run shows otherwise."""
+    return _ADDRESS.sub("0x", text)
 
 
 def _printed(want: str, got: str, options: int) -> bool:

@@ -238,7 +238,7 @@ class LocalSandbox:
             "site": list(python.site),
             "path_code": list(python.code),
             "scratch": tempfile.gettempdir(),
-            "preload": [*_PRELOAD, *heavy],
+            "preload": [*_PRELOAD, *["datetime"] * elsewhere, *heavy],
             "quick": _QUICK,
             "seed": seed,
             "elsewhere": elsewhere,

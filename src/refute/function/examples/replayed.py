@@ -29,7 +29,7 @@ from refute.function.examples.scripts import (
 )
 from refute.function.examples.session_calls import Row, agreed, calls_made, looking_at
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
-from refute.sandbox.doctest_check import shows
+from refute.sandbox.doctest_check import shows, without_addresses
 from refute.sandbox.values import MalformedValue
 from refute.source.literals import NotLiteral, parse_literal
 from refute.source.syntax import try_parse_statements
@@ -232,18 +232,15 @@ class _Judged:
         self.failing = [index for index in self.failing if index not in self.unclear]
 
 
-_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
-
-
 def _stable(one: Row, two: Row, step: DoctestStep) -> bool:
     """Whether two runs failed alike: addresses may differ where none is wanted."""
     if one[:2] == two[:2]:
         return True
-    if _ADDRESS.search(step.want.text or ""):
+    want = step.want.text or ""
+    if without_addresses(want) != want:
         return False
-    return [_ADDRESS.sub("", part or "") for part in one[:2]] == [
-        _ADDRESS.sub("", part or "") for part in two[:2]
-    ]
+    before, after = ([without_addresses(part or "") for part in row[:2]] for row in (one, two))
+    return before == after
 
 
 _MISSING = {

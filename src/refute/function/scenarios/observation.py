@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +20,7 @@ from refute.sandbox import (
     TimedOut,
 )
 from refute.sandbox.decoding import decode
+from refute.sandbox.doctest_check import without_addresses
 from refute.sandbox.values import Incomplete, Iterated, MalformedValue, Opaque, from_node
 
 LIMITS = Limits(cpu=0.5, loading=10.0, memory=1 << 30, output=4 << 20)
@@ -208,8 +208,6 @@ def settled(one: Any, again: Any, depth: int = 100) -> Any:
 
 # -- the same as a text, by which many observations are grouped ----------------------------------
 
-_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
-
 
 def fingerprint(seen: Observation) -> str:
     """A text that is the same for observations whose values `same_value` calls the same.
@@ -219,7 +217,7 @@ def fingerprint(seen: Observation) -> str:
     """
     changed = [(name, _canonical(after)) for name, _, after in seen.changed]
     parts = seen.kind, seen.error, _canonical(seen.value), changed, seen.printed
-    return _ADDRESS.sub("0x", repr(parts))
+    return without_addresses(repr(parts))
 
 
 def _canonical(value: Any, depth: int = 100) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from refute.function.search.staged import is_staged, told
 from refute.function.search.trial import Trial, TrialResult, starved
 from refute.function.verified import examples_in
 from refute.sandbox import NotRun, Outcome, Raised, Returned, TimedOut
+from refute.sandbox.doctest_check import without_addresses
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import MalformedValue, encode
 from refute.source.literals import NotLiteral, parse_literal
@@ -127,9 +127,6 @@ def observed(
     ]
 
 
-_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
-
-
 def compared(call: Invocation, outcome: Outcome) -> Outcome:
     """What an input did, as one compares (see `observed`)."""
     if isinstance(call, Scenario):
@@ -145,7 +142,7 @@ def compared(call: Invocation, outcome: Outcome) -> Outcome:
             kind, _, message = raised.strip().partition(":")
             return TimedOut() if starved(outcome) else Raised(kind, message.strip())
         case (str() as text, None, bool()):
-            return Returned(encode(_ADDRESS.sub("0x", text)))
+            return Returned(encode(without_addresses(text)))
     return outcome
 
 

@@ -32,8 +32,8 @@ FIRSTS = 60
 """First halves of pairs that are followed up."""
 WEAK = -3.0
 """Single edits no likelier than this do not end the search: a pair may be likelier."""
-ONCE = Limits(cpu=0.3, wall=2.0)
-"""For a look at the tests before anything is prepared."""
+ONCE = Limits(cpu=0.3, wall=2.0, stop_after=1)
+"""For a look at the tests before anything is prepared: one that does not end says enough."""
 PATIENT = Limits(cpu=2.0, wall=4.0, stop_after=2)
 """For what the survey has no time for: a test that is merely slow is no failing one."""
 LISTING = 0.5
