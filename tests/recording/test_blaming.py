@@ -99,7 +99,7 @@ def test_a_fix_is_shown_and_not_applied(pytester: pytest.Pytester, shop: Path) -
         [
             "*refute: what may be to blame*",
             "test_shop.py::test_fast suspects shop.py::checked, shop.py::shipping, shop.py::rate",
-            "not searched: shop.py::checked: *test_shop.py: holds no test of checked",
+            "not searched: shop.py::checked: the tests call it through others alone",
             "shop.py::shipping: *: turns 1 failing test green, 1 that passes and run it stays so",
             "-        cost = checked(cost) - 10",
             "+        cost = checked(cost) + 10",

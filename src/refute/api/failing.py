@@ -166,8 +166,11 @@ def _mended(
         place, _, name = target.partition("::")
         try:
             result = debug(f"{root / place}::{name}", tests=file, jobs=1, **how)
-        except InputError as error:  # the tests call it through others alone, or it does not load
+        except InputError as error:  # it does not load
             unsearched.setdefault(target, str(error))
+            continue
+        if result.state is State.CANNOT_TELL:
+            unsearched.setdefault(target, "the tests call it through others alone")
             continue
         searched += 1
         for fix in result.fixes:

@@ -254,7 +254,8 @@ def read_given(module: Module, path: Path | None, folder: FolderTests | None = N
     """The given tests of each function: those of a file, or of a folder's test files.
 
     `folder`: the words of the folder's files, where `path` is one and they are known.
-    Raises `InputError` when there is no test of any of the functions.
+    A line is in `skipped` where there is no test of any of the functions; of JSON that is an
+    `InputError`: who writes values down names what they are of.
     """
     if path is None:
         return ModuleTests()
@@ -282,7 +283,7 @@ def read_given(module: Module, path: Path | None, folder: FolderTests | None = N
             found, read = found | given.found, read | given.read
             skipped.update(dict.fromkeys(given.skipped))
     if not any(tests.values()):
-        names = ", ".join(module.functions)
-        reason = next(iter(skipped), f"{path}: holds no test of {names}")
-        raise InputError(reason)
+        skipped.setdefault(f"{path}: holds no test of {', '.join(module.functions)}")
+        if folder is None and path.suffix != ".py":
+            raise InputError(next(iter(skipped)))
     return ModuleTests(tests, tuple(skipped), found, read)

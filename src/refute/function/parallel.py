@@ -21,6 +21,7 @@ from refute.errors import InputError
 from refute.function import verbs
 from refute.function.contract import Ask, Skipped
 from refute.function.project_sandbox import ProjectSandbox, open_box, present
+from refute.function.project_tests import ProjectRunner
 from refute.function.target import Module
 from refute.function.verbs import Fix, Hunt, Solver, inline
 from refute.sandbox import Sandbox
@@ -178,6 +179,7 @@ def _solved(
     ask: Callable[[str], Ask] | None,
     spent: float,
     seconds: float,
+    project: ProjectRunner,
 ) -> Iterator[Found]:
     """What is found out about the functions of a unit, whose module loads in `box`, which took
     the seconds `spent`; `seconds` for one function."""
@@ -192,6 +194,7 @@ def _solved(
             ask=ask,
             proposed=settings.proposed,
             spent=spent,
+            project=project,
         )
         return
     yield from verbs.hunt(
@@ -203,6 +206,7 @@ def _solved(
         description=settings.description,
         tests=unit.tests,
         spent=spent,
+        project=project,
     )
 
 
@@ -223,6 +227,7 @@ class _Worker:
         self._path: Path | None = None
         self._box: ProjectSandbox | None = None
         self._refusal = ""
+        self._project = ProjectRunner()
 
     def __enter__(self) -> _Worker:
         return self
@@ -249,7 +254,8 @@ class _Worker:
         spent = time.monotonic() - start
         yield from left
         with self._solving(here.module, box) as solver:
-            found = _solved(here, settings, solver, box, self._ask, spent, seconds)
+            told = settings, solver, box, self._ask, spent, seconds, self._project
+            found = _solved(here, *told)
             for done, one in enumerate(found, 1):
                 yield one
                 if not settings.seconds(unit.share):

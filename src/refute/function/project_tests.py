@@ -1,16 +1,20 @@
-"""The test files of a project: what they are called, where they lie, and which words they hold.
-
-Nothing of them is executed.
+"""The test files of a project: what they are called, where they lie, which words they hold, and
+what the project's own runner says of them.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from refute.core.problems import UnitTest
+from refute.core.remarks import remark
+from refute.errors import InputError, Unavailable
+from refute.source.syntax import first_line, functions_in, try_parse
 
 MOST_FILES = 2000
 MOST_BYTES = 1 << 20
@@ -91,3 +95,59 @@ def _place(root: Path, file: Path) -> Path:
     parts = file.relative_to(root).parts
     depth = next((i for i, part in enumerate(parts[:-1]) if part in ("tests", "test")), 0)
     return root.joinpath(*parts[: depth + 1])
+
+
+# -- what the project's own runner says ------------------------------------------------------------
+
+_SECONDS = 60.0
+"""For one file of tests."""
+
+
+class ProjectRunner:
+    """What the project's own runner says of its tests, each file run once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Path, Path | None], Mapping[tuple[str, ...], set[str]]] = {}
+
+    def passes(self, test: UnitTest, python: Path | None) -> bool | None:
+        """Whether the test of a file that a given test was read from passes there; None where it is
+        of no test function, or cannot be run.
+
+        `python`: the interpreter of the project's tests; None: the active one.
+        """
+        file = Path(test.source.rpartition(":")[0])
+        if test.span is None or file.suffix != ".py":
+            return None
+        tree = try_parse(read_bounded(file))
+        for name, node in functions_in(tree).items() if tree is not None else ():
+            if first_line(node) <= test.span[0] and test.span[1] <= (node.end_lineno or 0):
+                key = file.resolve(), python
+                if key not in self._known:
+                    self._known[key] = _outcomes(*key)
+                found = self._known[key].get(tuple(name.split(".")))
+                return None if not found else found == {"passed"}
+        return None
+
+
+def _outcomes(file: Path, python: Path | None) -> Mapping[tuple[str, ...], set[str]]:
+    """The outcomes of the tests of a file, by class and function; all rows of a test together.
+    Without those that were skipped. Says why there are none."""
+    from refute.workspace.checkout import Checkout, in_checkout
+    from refute.workspace.contract import TestSelection
+    from refute.workspace.snapshot import checkout_root
+
+    found: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    try:
+        root = checkout_root(file)
+        with in_checkout(Checkout(root, python), "")[1]() as workspace:
+            selection = TestSelection((file.relative_to(root).as_posix(),))
+            report = workspace.run_tests(selection, timeout=_SECONDS)
+    except (InputError, Unavailable) as error:
+        remark([f"{file.name}: not run by the project's own runner: {error}"])
+        return {}
+    for one in report.results if report.trusted else ():
+        names = re.split(r"::|\.", one.id.partition("[")[0])
+        for length in (1, 2):
+            if one.outcome != "skipped":
+                found[tuple(names[-length:])].add(one.outcome)
+    return found

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from refute.core.methods import Context, MethodSpec, finished
@@ -13,6 +14,7 @@ from refute.core.problems import FunctionProblem, UnitTest
 from refute.errors import reason_to_skip
 from refute.function.contract import Ask, FailingTest, Finding, MethodResult, State
 from refute.function.examples import understood
+from refute.function.project_tests import ProjectRunner
 from refute.function.source import unified_diff
 from refute.function.target import Module, problem_of
 from refute.function.verified import verified
@@ -102,14 +104,17 @@ def hunt(
     description: str | None = None,
     tests: dict[str, tuple[UnitTest, ...]] | None = None,
     spent: float = 0.0,
+    project: ProjectRunner | None = None,
 ) -> Iterator[Hunt]:
     """At most `count` failing tests of each of the module's functions, one function at a time.
 
     `box`, in which the module loads, replays the examples of its docstrings. `budget`: seconds for
-    one function, that included, and its part of those `spent` on loading the module.
+    one function, that included, and its part of those `spent` on loading the module. `project`
+    tells what its own runner says of given tests that fail.
     """
     budget = _left(budget, spent, module)
-    solver = _understanding(solver, box, docstrings=description is None)
+    project = project or ProjectRunner()
+    solver = _understanding(solver, module, box, project, docstrings=description is None)
     for name in module.functions:
         ask_for = partial(problem_of, module, name, description=description)
         given = (tests or {}).get(name, ())
@@ -127,17 +132,19 @@ def debug(
     ask: Callable[[str], Ask] | None = None,
     proposed: bool = False,
     spent: float = 0.0,
+    project: ProjectRunner | None = None,
 ) -> Iterator[Fix]:
     """Fix the module's functions one after the other, each on top of the fixes before it.
 
     What is only proposed for one function is in the code in which the next one is looked at where
     `proposed` is set.
 
-    `box`, `budget` and `spent` as in `hunt`. `ask` gives, for a function's name, what answers its
-    questions.
+    `box`, `budget`, `spent` and `project` as in `hunt`. `ask` gives, for a function's name, what
+    answers its questions.
     """
     budget = _left(budget, spent, module)
-    solver = _understanding(solver, box, docstrings=description is None)
+    project = project or ProjectRunner()
+    solver = _understanding(solver, module, box, project, docstrings=description is None)
     code = module.source.text
     for name in module.functions:
         given = (tests or {}).get(name, ())
@@ -158,14 +165,27 @@ def _left(budget: float, spent: float, module: Module) -> float:
     return max(LEAST * budget, budget - spent / max(1, len(module.functions)))
 
 
-def _understanding(solver: Solver, box: Sandbox, *, docstrings: bool) -> Solver:
+def _understanding(
+    solver: Solver, module: Module, box: Sandbox, project: ProjectRunner, *, docstrings: bool
+) -> Solver:
     """The solver, given problems whose tests are understood, and whose docstrings are where they
     describe them."""
 
+    around = module.surroundings.interpreter
+    python = Path(around.name) if around is not None else None
+
     def solve(problem: FunctionProblem, ask: Ask | None, seconds: float) -> MethodResult:
         start = time.monotonic()
+
+        def passes(test: UnitTest) -> bool | None:
+            nonlocal start
+            begun = time.monotonic()
+            found = project.passes(test, python)
+            start += time.monotonic() - begun  # the budget is for the search
+            return found
+
         timed = Timed(box, start + REPLAYING * seconds)
-        given = verified(problem, box=timed)
+        given = verified(problem, box=timed, passes=passes)
         problem, notes = replace(problem, tests=given.tests), given.notes
         if docstrings and timed.over:  # to read a large module again would take as long
             problem = replace(problem, examples=())
