@@ -86,8 +86,8 @@ def understood(
 
 
 SURE: frozenset[str] = frozenset()
-"""Kinds of readings besides doctests that are right in 97 of 100 docstrings of released packages
-(`benchmarks/readers.py`); the others are hints: they rank fixes and never make anything red."""
+"""Kinds of readings besides doctests that are right in 97 of 100 docstrings of released packages;
+the others are hints: they rank fixes and never make anything red."""
 
 
 def told(problem: FunctionProblem) -> list[tuple[Kind, UnitTest]]:

@@ -1,8 +1,8 @@
 """Examples told in a text: `f(1) == 2`, `f(1) ➞ 2`, "f(1) should return 2", `Input: … Output: …`,
 "for k = 3 the result is 5", and what undoes another function.
 
-A form stays here that at least two tasks of HumanEval+, MBPP+ and HumanEvalFix are written in
-(`benchmarks/examples_accuracy.py`); docstrings of released packages use hardly any.
+A form stays here that at least two tasks of HumanEval+, MBPP+ and HumanEvalFix are written in;
+docstrings of released packages use hardly any.
 """
 
 from __future__ import annotations
