@@ -21,7 +21,6 @@ from refute.function.examples.screening import contradictions_marked, screened
 from refute.function.examples.scripts import doctest_lines
 from refute.function.examples.subject import (
     DescribedFunction,
-    Kind,
     Reading,
     grounded,
     overlaps,
@@ -70,28 +69,20 @@ def understood(
     """The problem with the examples of its code's docstrings replayed, and remarks for people.
 
     For a problem whose description is the docstring of the code under test: what `doctest` runs is
-    run, and worded examples count only as far as `SURE` says. A task's own text is another thing:
-    it was written to be met, so it is read as it stands (`read_examples`). Raises
-    `SandboxUnavailable`.
+    run, and worded examples are hints: they rank fixes and never make anything red. A task's own
+    text is another thing: it was written to be met, so it is read as it stands (`read_examples`).
+    Raises `SandboxUnavailable`.
     """
     found = replayed(problem, box=box)
-    worded = [
-        test if kind in SURE else replace(test, trust=Trust.HINT, confidence=0.7)
-        for kind, test in told(problem)
-    ]
+    worded = [replace(test, trust=Trust.HINT, confidence=0.7) for test in told(problem)]
     known = {repr(test.call) for test in found.tests}
     worded = [one for one in contradictions_marked(worded) if repr(one.call) not in known]
     examples = (*found.tests, *worded)
     return replace(problem, examples=examples, unending=found.unending), found.notes
 
 
-SURE: frozenset[str] = frozenset()
-"""Kinds of readings besides doctests that are right in 97 of 100 docstrings of released packages;
-the others are hints: they rank fixes and never make anything red."""
-
-
-def told(problem: FunctionProblem) -> list[tuple[Kind, UnitTest]]:
-    """What a docstring states outside of its doctests, each with the form it is written in."""
+def told(problem: FunctionProblem) -> list[UnitTest]:
+    """What a docstring states outside of its doctests."""
     about = subject(problem.description[:MAX_TEXT], problem.entry_point, problem.code)
     taken = doctest_lines(about.text)
     readings = [
@@ -99,7 +90,7 @@ def told(problem: FunctionProblem) -> list[tuple[Kind, UnitTest]]:
         for one in _read(about)
         if one.kind != "doctest" and about.line(one.span[0]) not in taken
     ]
-    return [(one.kind, to_test(one, about, where="description")) for one in readings]
+    return [to_test(one, about, where="description") for one in readings]
 
 
 def _read(about: DescribedFunction) -> list[Reading]:
