@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,12 +18,6 @@ from refute.sandbox import NotRun, Program, Returned
 from refute.sandbox.deadline import Timed
 from refute.sandbox.local import LocalSandbox
 from refute.source.syntax import lifted_limits
-
-
-@pytest.fixture(scope="module")
-def box() -> Iterator[LocalSandbox]:
-    with LocalSandbox() as made:
-        yield made
 
 
 def problem(code: str, description: str) -> FunctionProblem:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 import pytest
@@ -86,12 +86,6 @@ def f(x):
     total += cached(x) + Shape.made(x) + Shape.plain(x) + chosen(x) + at_import(x) + key(x)
     return total + START
 '''
-
-
-@pytest.fixture(scope="module")
-def box() -> Iterator[LocalSandbox]:
-    with LocalSandbox() as made:
-        yield made
 
 
 def trial(code: str, box: LocalSandbox, most: int | None = 10_000) -> Trial:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
-
-import pytest
 
 from refute.core.problems import Call, Expression, FunctionProblem, UnitTest
 from refute.function.search.engine import search
@@ -50,12 +47,6 @@ class Own:
         self.x = 1
 
 """
-
-
-@pytest.fixture(scope="module")
-def box() -> Iterator[LocalSandbox]:
-    with LocalSandbox() as made:
-        yield made
 
 
 def problem(function: str, tests: tuple[UnitTest, ...] = ()) -> FunctionProblem:
