@@ -151,7 +151,9 @@ def test_dry_run(tiny_base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "the paper" in captured.err
     assert not output.exists()
     assert refute_cli([*arguments, "--dry-run", "--set", "batch=1"]) == 0
-    assert "steps    10" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "steps    10" in printed
+    assert "not measured on this card" in printed
     missing = [*arguments[:2], str(tmp_path / "none.jsonl"), *arguments[3:]]
     assert refute_cli(missing) == 2
     assert "refute train data" in capsys.readouterr().err

@@ -348,7 +348,6 @@ def test_estimate(tiny_base: Path, data: Path) -> None:
     trainer = make_trainer(prepared.rows[:2], settings, data.parent / "unused")
     assert shape.adapter == sum(p.numel() for p in trainer.model.parameters() if p.requires_grad)
     assert lora_flops(shape, settings) > 4 * shape.linear
-    assert found.hours > 0
     small = estimate(prepared, SftSettings(model=str(tiny_base), batch=4, quantize=True))
     assert small.memory_gib < found.memory_gib
 

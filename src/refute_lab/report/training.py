@@ -52,11 +52,11 @@ def print_estimate(found: Estimate, console: Console) -> None:
     about = "about " if found.memory_gib is None else ""
     counted = f"{about}{found.tokens:,}, of which {about}{found.trained_tokens:,} with loss"
     _say(console, f"tokens   {counted}")
-    if found.memory_gib is None or found.hours is None:
+    if found.memory_gib is None:
         _say(console, f"         at {found.assumption}")
         return
     _say(console, f"memory   about {found.memory_gib:,.1f} GiB on each device")
-    _say(console, f"time     about {found.hours:,.2f} hours at {found.assumption}")
+    _say(console, "time     not measured on this card")
 
 
 def print_selection(chosen: CheckpointChoice, console: Console) -> None:

@@ -1,4 +1,7 @@
-"""What a run of fine-tuning would take, before it starts: steps, tokens, memory, time."""
+"""What a run of fine-tuning would take, before it starts: steps, tokens, memory.
+
+Time is not stated: nobody has measured a step on the card.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,8 @@ from refute_lab.train.rough import Estimate, rows_seen
 from refute_lab.train.settings import DpoSettings, TrainSettings
 from refute_lab.train.tokens import Encoded
 
-UTILISATION = 0.4
-"""Share of the device's peak that training is taken to reach."""
 _PEAKS = (("H200", 989e12), ("H100", 989e12), ("A100", 312e12), ("L40", 181e12), ("4090", 165e12))
 """Dense bfloat16 floating-point operations a second, by part of the device's name."""
-_ASSUMED = "H100"
-_GUESS = 100e12
 _GIB = 1 << 30
 
 
@@ -72,16 +71,14 @@ class Rows(Protocol):
 
 
 def estimate(prepared: Rows, settings: TrainSettings) -> Estimate:
-    """Steps and tokens exactly, memory and time roughly."""
+    """Steps and tokens exactly, memory roughly."""
     shape, sequences = shape_of(settings), prepared.sequences
     steps = settings.steps(len(prepared.rows))
     share = rows_seen(len(prepared.rows), steps, settings.batch) / len(prepared.rows)
     tokens = round(prepared.tokens * share)
     loss = sum(label >= 0 for row in sequences for label in row.labels)
     longest = max(len(row.input_ids) for row in sequences)
-    peak, device = _peak()
     at_once = settings.micro_batch * len(sequences) // len(prepared.rows)
-    seconds = lora_flops(shape, settings) * tokens / (UTILISATION * peak)
     return Estimate(
         rows=len(prepared.rows),
         too_long=prepared.long,
@@ -89,8 +86,6 @@ def estimate(prepared: Rows, settings: TrainSettings) -> Estimate:
         tokens=tokens,
         trained_tokens=round(loss * share),
         memory_gib=_memory(shape, settings, at_once * longest) / _GIB,
-        hours=seconds / 3600,
-        assumption=f"{UTILISATION:.0%} of the {peak / 1e12:,.1f} TFLOP/s of {device}",
     )
 
 
@@ -124,12 +119,3 @@ def device_peak() -> float | None:
 
     name = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
     return next((peak for part, peak in _PEAKS if part in name), None)
-
-
-def _peak() -> tuple[float, str]:
-    import torch
-
-    if not torch.cuda.is_available():
-        return dict(_PEAKS)[_ASSUMED], f"one {_ASSUMED} (none is here)"
-    name, peak = torch.cuda.get_device_name(), device_peak()
-    return (_GUESS, f"one {name} (a guess)") if peak is None else (peak, f"one {name}")

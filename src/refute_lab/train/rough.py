@@ -27,9 +27,8 @@ class Estimate:
     """Of those, the ones with loss."""
     memory_gib: float | None
     """Of each device; None: not known."""
-    hours: float | None
-    assumption: str
-    """What the time supposes; of a rough one, what the tokens do."""
+    assumption: str = ""
+    """Of a rough one, what the tokens rest on."""
 
 
 def rows_seen(rows: int, steps: int, batch: int) -> int:
@@ -60,7 +59,6 @@ def rough_estimate(data: Path, settings: TrainSettings) -> Estimate:
         tokens=round(share * sum(_whole(one) for row in kept for one in row)),
         trained_tokens=round(share * sum(_tokens(one.completion) for row in kept for one in row)),
         memory_gib=None,
-        hours=None,
         assumption=_ROUGH,
     )
 
@@ -78,7 +76,6 @@ def at_most(
         tokens=answers * settings.max_completion + answers * tokens // rows,
         trained_tokens=answers * settings.max_completion,
         memory_gib=None,
-        hours=None,
         assumption=f"{settings.max_completion} tokens an answer, the most there can be{besides}",
     )
 

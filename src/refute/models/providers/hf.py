@@ -15,6 +15,6 @@ def _open(rest: str, link: Connection) -> Model:
 HF = Provider(
     name="hf",
     syntax="hf:PATH_OR_ID[+ADAPTER]",
-    summary="weights on this machine, with the extra [train]",
+    summary="weights on this machine, for smoke tests, with the extra [train]",
     open=_open,
 )
