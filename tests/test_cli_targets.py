@@ -159,7 +159,7 @@ def test_what_the_projects_own_runner_passes_accuses_nothing(refute: Run, projec
 
 
 def test_a_folder_of_tests(refute: Run, project: Path) -> None:
-    """A folder's test files are believed; where none was given, that they are there is said.
+    """A folder's test files are believed.
 
     The module `fine` is not its function `fine`: a test of `fine.unknown` is none of `fine`.
     """
@@ -174,8 +174,7 @@ def test_a_folder_of_tests(refute: Run, project: Path) -> None:
     }.items():
         (project / "tests" / name).write_text(text)
     status, out, err = refute("hunt", "shop/fine.py::unknown", "--budget", 20)
-    assert (status, out.count("cannot tell")) == (5, 1)
-    assert err == "refute: tests names it: add --tests tests to believe these tests\n"
+    assert (status, out.count("cannot tell"), err) == (5, 1, "")
     options = ("--tests", "tests", "--budget", 20, "--json")
     status, out, err = refute("hunt", "shop/fine.py", *options)
     assert status == 1

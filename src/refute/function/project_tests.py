@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,28 +73,6 @@ class FolderTests:
         called = {text.strip("_") for text in (module, word)} - {""}
         found = [path for path, words in self.words.items() if word in words]
         return sorted(found, key=lambda path: called.isdisjoint(path.stem.split("test_")))
-
-
-def folder_naming(root: Path, names: Collection[str]) -> tuple[Path, int] | None:
-    """The folder below a project's root whose test files name most of these functions, and how many
-    of them its files name; None where none does.
-
-    The folder is one called tests or test, else the topmost; a file at the root stands for itself.
-    """
-    tests = FolderTests.of(root)
-    counts: Counter[Path] = Counter()
-    for name in names:
-        counts.update({_place(root, path) for path in tests.naming(name)})
-    for place, count in sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0]))):
-        return place, count
-    return None
-
-
-def _place(root: Path, file: Path) -> Path:
-    """The folder of tests that a file is in."""
-    parts = file.relative_to(root).parts
-    depth = next((i for i, part in enumerate(parts[:-1]) if part in ("tests", "test")), 0)
-    return root.joinpath(*parts[: depth + 1])
 
 
 # -- what the project's own runner says ------------------------------------------------------------

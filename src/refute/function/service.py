@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
@@ -32,9 +31,9 @@ from refute.function.parallel import (
     work_on,
 )
 from refute.function.project_sandbox import open_box
-from refute.function.project_tests import FolderTests, folder_naming
+from refute.function.project_tests import FolderTests
 from refute.function.target import Module, Targets, open_targets
-from refute.function.verbs import Hunt, Solver
+from refute.function.verbs import Solver
 from refute.models.asking import Asked, askers, open_sessions
 from refute.prompts import prompts_from
 from refute.sandbox import Sandbox
@@ -240,30 +239,10 @@ def collect(
             show(unit.module, new, f"{how_far}: {summary(counted, left)}")
     except KeyboardInterrupt:
         got.interrupted = True
-    if subject.tests is None and not got.interrupted:
-        remark(_tests_to_give(got.results))
     lone = not (found.broad or got.interrupted or got.known or got.results)
     if lone and got.skipped and got.skipped[0].kind != "no time left":
         raise InputError(f"{got.skipped[0].where}: {got.skipped[0].reason}")
     return got
-
-
-def _tests_to_give(results: Sequence[tuple[Module, Found]]) -> Iterator[str]:
-    """Where a project's tests name functions that nothing is known about, in a line."""
-    unknown: dict[Path, list[str]] = {}
-    for module, one in results:
-        if one.state is State.CANNOT_TELL and module.surroundings.readable:
-            name = one.function if isinstance(one, Hunt) else one.hunt.function
-            unknown.setdefault(module.surroundings.readable[0], []).append(name)
-    for project, names in unknown.items():
-        found = folder_naming(project, names)
-        if found is not None:
-            place, count = found
-            shown = os.path.relpath(place)
-            them = (
-                "it" if len(names) == 1 else f"{count} of the {len(names)} that it cannot tell of"
-            )
-            yield f"{shown} names {them}: add --tests {shown} to believe these tests"
 
 
 def summary(counted: Counter[State], reasons: Counter[str]) -> str:
