@@ -254,8 +254,8 @@ def read_given(module: Module, path: Path | None, folder: FolderTests | None = N
     """The given tests of each function: those of a file, or of a folder's test files.
 
     `folder`: the words of the folder's files, where `path` is one and they are known.
-    A line is in `skipped` where there is no test of any of the functions; of JSON that is an
-    `InputError`: who writes values down names what they are of.
+    A line is in `skipped` where there is no test of any of the functions. Raises `InputError` for
+    a folder without files of tests, and for JSON: who writes values down names what they are of.
     """
     if path is None:
         return ModuleTests()
@@ -284,6 +284,6 @@ def read_given(module: Module, path: Path | None, folder: FolderTests | None = N
             skipped.update(dict.fromkeys(given.skipped))
     if not any(tests.values()):
         skipped.setdefault(f"{path}: holds no test of {', '.join(module.functions)}")
-        if folder is None and path.suffix != ".py":
+        if path.suffix != ".py" if folder is None else not folder.words:
             raise InputError(next(iter(skipped)))
     return ModuleTests(tests, tuple(skipped), found, read)
