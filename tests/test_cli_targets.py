@@ -188,3 +188,6 @@ def test_a_folder_of_tests(refute: Run, project: Path) -> None:
     status, out, err = refute("hunt", "shop/fine.py", "--tests", "tests", "--budget", 20)
     assert (status, "fine: passes" in out) == (0, True)  # by its docstring, as without --tests
     assert "tests: holds no test of fine, unknown" in err
+    files = ("shop/fine.py", "shop/missing.py")
+    status, _, err = refute("hunt", *files, "--tests", "tests", "--budget", 20)
+    assert (status, "tests: holds no test of what is looked at" in err) == (0, True)

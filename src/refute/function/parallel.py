@@ -24,6 +24,7 @@ from refute.function.project_sandbox import ProjectSandbox, open_box, present
 from refute.function.project_tests import ProjectRunner
 from refute.function.target import Module
 from refute.function.verbs import Fix, Hunt, Solver, inline
+from refute.function.verified import Passes
 from refute.sandbox import Sandbox
 
 __all__ = [
@@ -179,7 +180,7 @@ def _solved(
     ask: Callable[[str], Ask] | None,
     spent: float,
     seconds: float,
-    project: ProjectRunner,
+    passes: Passes,
 ) -> Iterator[Found]:
     """What is found out about the functions of a unit, whose module loads in `box`, which took
     the seconds `spent`; `seconds` for one function."""
@@ -194,7 +195,7 @@ def _solved(
             ask=ask,
             proposed=settings.proposed,
             spent=spent,
-            project=project,
+            passes=passes,
         )
         return
     yield from verbs.hunt(
@@ -206,7 +207,7 @@ def _solved(
         description=settings.description,
         tests=unit.tests,
         spent=spent,
-        project=project,
+        passes=passes,
     )
 
 
@@ -254,8 +255,10 @@ class _Worker:
         spent = time.monotonic() - start
         yield from left
         with self._solving(here.module, box) as solver:
-            told = settings, solver, box, self._ask, spent, seconds, self._project
-            found = _solved(here, *told)
+            interpreter = here.module.surroundings.interpreter
+            python = None if interpreter is None else Path(interpreter.name)
+            passes = partial(self._project.passes, python=python)
+            found = _solved(here, settings, solver, box, self._ask, spent, seconds, passes)
             for done, one in enumerate(found, 1):
                 yield one
                 if not settings.seconds(unit.share):

@@ -82,10 +82,11 @@ _SECONDS = 60.0
 
 
 class ProjectRunner:
-    """What the project's own runner says of its tests, each file run once."""
+    """What the project's own runner says of its tests, each file read and run once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Path, Path | None], Mapping[tuple[str, ...], set[str]]] = {}
+        self._spans: dict[Path, dict[tuple[str, ...], range]] = {}
+        self._outcomes: dict[tuple[Path, Path | None], Mapping[tuple[str, ...], set[str]]] = {}
 
     def passes(self, test: UnitTest, python: Path | None) -> bool | None:
         """Whether the test of a file that a given test was read from passes there; None where it is
@@ -93,25 +94,35 @@ class ProjectRunner:
 
         `python`: the interpreter of the project's tests; None: the active one.
         """
-        file = Path(test.source.rpartition(":")[0])
+        file = Path(test.source.rpartition(":")[0]).resolve()
         if test.span is None or file.suffix != ".py":
             return None
-        tree = try_parse(read_bounded(file))
-        for name, node in functions_in(tree).items() if tree is not None else ():
-            if first_line(node) <= test.span[0] and test.span[1] <= (node.end_lineno or 0):
-                key = file.resolve(), python
-                if key not in self._known:
-                    self._known[key] = _outcomes(*key)
-                found = self._known[key].get(tuple(name.split(".")))
+        if file not in self._spans:
+            self._spans[file] = _spans(file)
+        for names, lines in self._spans[file].items():
+            if test.span[0] in lines and test.span[1] in lines:
+                if (file, python) not in self._outcomes:
+                    self._outcomes[file, python] = _outcomes(file, python)
+                found = self._outcomes[file, python].get(names)
                 return None if not found else found == {"passed"}
         return None
 
 
+def _spans(file: Path) -> dict[tuple[str, ...], range]:
+    """Classes and function -> the lines of the function."""
+    tree = try_parse(read_bounded(file))
+    return {
+        tuple(name.split(".")): range(first_line(node), (node.end_lineno or node.lineno) + 1)
+        for name, node in (functions_in(tree).items() if tree is not None else ())
+    }
+
+
 def _outcomes(file: Path, python: Path | None) -> Mapping[tuple[str, ...], set[str]]:
-    """The outcomes of the tests of a file, by class and function; all rows of a test together.
+    """The outcomes of the tests of a file, by classes and function; all rows of a test together.
     Without those that were skipped. Says why there are none."""
     from refute.workspace.checkout import Checkout, in_checkout
     from refute.workspace.contract import TestSelection
+    from refute.workspace.control import names_of
     from refute.workspace.snapshot import checkout_root
 
     found: dict[tuple[str, ...], set[str]] = defaultdict(set)
@@ -124,8 +135,6 @@ def _outcomes(file: Path, python: Path | None) -> Mapping[tuple[str, ...], set[s
         remark([f"{file.name}: not run by the project's own runner: {error}"])
         return {}
     for one in report.results if report.trusted else ():
-        names = re.split(r"::|\.", one.id.partition("[")[0])
-        for length in (1, 2):
-            if one.outcome != "skipped":
-                found[tuple(names[-length:])].add(one.outcome)
+        if one.outcome != "skipped":
+            found[tuple(filter(None, names_of(one.id)))].add(one.outcome)
     return found

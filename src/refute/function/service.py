@@ -140,7 +140,7 @@ class Collected:
 def open_subject(subject: FunctionOptions) -> Opened:
     """Open the targets and read the tests; what is left out is said.
 
-    Raises `InputError`, also where none of the modules has a test in `subject.tests`.
+    Raises `InputError`, also where `subject.tests` cannot be read as tests of any of the modules.
     """
     python = None if subject.python is None else interpreter_of(None, subject.python)
     site = () if python is None else python.site
@@ -158,6 +158,8 @@ def open_subject(subject: FunctionOptions) -> Opened:
             reasons.append(error)
     if len(reasons) == len(found.modules):
         raise reasons[0]
+    if found.broad and subject.tests and not any(any(one.tests.values()) for one in given):
+        remark([f"{subject.tests}: holds no test of what is looked at"])
     return Opened(found, tuple(one.tests for one in given), share_read(subject.tests, given))
 
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from refute.core.methods import Context, MethodSpec, finished
@@ -14,10 +13,9 @@ from refute.core.problems import FunctionProblem, UnitTest
 from refute.errors import reason_to_skip
 from refute.function.contract import Ask, FailingTest, Finding, MethodResult, State
 from refute.function.examples import understood
-from refute.function.project_tests import ProjectRunner
 from refute.function.source import unified_diff
 from refute.function.target import Module, problem_of
-from refute.function.verified import verified
+from refute.function.verified import Passes, not_asked, verified
 from refute.sandbox import Sandbox
 from refute.sandbox.deadline import Timed
 
@@ -104,17 +102,16 @@ def hunt(
     description: str | None = None,
     tests: dict[str, tuple[UnitTest, ...]] | None = None,
     spent: float = 0.0,
-    project: ProjectRunner | None = None,
+    passes: Passes = not_asked,
 ) -> Iterator[Hunt]:
     """At most `count` failing tests of each of the module's functions, one function at a time.
 
     `box`, in which the module loads, replays the examples of its docstrings. `budget`: seconds for
-    one function, that included, and its part of those `spent` on loading the module. `project`
-    tells what its own runner says of given tests that fail.
+    one function, that included, and its part of those `spent` on loading the module. `passes`
+    is asked of given tests that fail; its time is not the search's.
     """
     budget = _left(budget, spent, module)
-    project = project or ProjectRunner()
-    solver = _understanding(solver, module, box, project, docstrings=description is None)
+    solver = _understanding(solver, box, passes, docstrings=description is None)
     for name in module.functions:
         ask_for = partial(problem_of, module, name, description=description)
         given = (tests or {}).get(name, ())
@@ -132,19 +129,18 @@ def debug(
     ask: Callable[[str], Ask] | None = None,
     proposed: bool = False,
     spent: float = 0.0,
-    project: ProjectRunner | None = None,
+    passes: Passes = not_asked,
 ) -> Iterator[Fix]:
     """Fix the module's functions one after the other, each on top of the fixes before it.
 
     What is only proposed for one function is in the code in which the next one is looked at where
     `proposed` is set.
 
-    `box`, `budget`, `spent` and `project` as in `hunt`. `ask` gives, for a function's name, what
+    `box`, `budget`, `spent` and `passes` as in `hunt`. `ask` gives, for a function's name, what
     answers its questions.
     """
     budget = _left(budget, spent, module)
-    project = project or ProjectRunner()
-    solver = _understanding(solver, module, box, project, docstrings=description is None)
+    solver = _understanding(solver, box, passes, docstrings=description is None)
     code = module.source.text
     for name in module.functions:
         given = (tests or {}).get(name, ())
@@ -165,27 +161,20 @@ def _left(budget: float, spent: float, module: Module) -> float:
     return max(LEAST * budget, budget - spent / max(1, len(module.functions)))
 
 
-def _understanding(
-    solver: Solver, module: Module, box: Sandbox, project: ProjectRunner, *, docstrings: bool
-) -> Solver:
+def _understanding(solver: Solver, box: Sandbox, passes: Passes, *, docstrings: bool) -> Solver:
     """The solver, given problems whose tests are understood, and whose docstrings are where they
     describe them."""
 
-    around = module.surroundings.interpreter
-    python = Path(around.name) if around is not None else None
-
     def solve(problem: FunctionProblem, ask: Ask | None, seconds: float) -> MethodResult:
-        start = time.monotonic()
+        timed = Timed(box, time.monotonic() + REPLAYING * seconds)
 
-        def passes(test: UnitTest) -> bool | None:
-            nonlocal start
-            begun = time.monotonic()
-            found = project.passes(test, python)
-            start += time.monotonic() - begun  # the budget is for the search
+        def waited(test: UnitTest) -> bool | None:
+            start = time.monotonic()
+            found = passes(test)
+            timed.deadline += time.monotonic() - start
             return found
 
-        timed = Timed(box, start + REPLAYING * seconds)
-        given = verified(problem, box=timed, passes=passes)
+        given = verified(problem, box=timed, passes=waited)
         problem, notes = replace(problem, tests=given.tests), given.notes
         if docstrings and timed.over:  # to read a large module again would take as long
             problem = replace(problem, examples=())
@@ -194,7 +183,8 @@ def _understanding(
             notes = (*notes, *more)
         if timed.spent or timed.over:
             notes = (*notes, TIME_UP)
-        result = solver(problem, ask, max(0.0, start + seconds - time.monotonic()))
+        end = timed.deadline + (1 - REPLAYING) * seconds
+        result = solver(problem, ask, max(0.0, end - time.monotonic()))
         return replace(result, notes=(*notes, *result.notes))
 
     return solve

@@ -43,6 +43,14 @@ ENVIRONMENT = {
 """Exceptions that say nothing about a function where they do not come out of it."""
 
 
+Passes = Callable[[UnitTest], bool | None]
+"""Whether a test passes in the project's own runner; None: that is not known."""
+
+
+def not_asked(test: UnitTest) -> None:
+    """Where no runner of the project is asked."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verified:
     """The tests that are believed, and remarks for people."""
@@ -96,12 +104,12 @@ def verified(
     problem: FunctionProblem,
     *,
     box: Sandbox,
-    passes: Callable[[UnitTest], bool | None] = lambda test: None,
+    passes: Passes = not_asked,
 ) -> Verified:
     """The given tests of a problem as far as they are understood.
 
-    `passes`: what the project's own runner says of a test that fails here; None: nothing. What is
-    green there and red here tells of the sandbox, not of the function. Raises `SandboxUnavailable`.
+    `passes` is asked of tests that fail here: what is green there and red here tells of the
+    sandbox, not of the function. Raises `SandboxUnavailable`.
     """
     tests = problem.tests
     if not tests:

@@ -140,7 +140,7 @@ def _plant(
     wanted: dict[tuple[str, ...], set[str]] = {}
     for result in passing:
         if result.file in ("", path):
-            wanted.setdefault(_names_of(result.id), set()).add(result.id)
+            wanted.setdefault(names_of(result.id), set()).add(result.id)
     replaced: set[str] = set()
     copies: dict[str, str] = {}
     for owner, node, names in list(_definitions(module)):
@@ -173,7 +173,7 @@ def _definitions(
             yield owner, node, (*names, node.name)
 
 
-def _names_of(id: str) -> tuple[str, ...]:
+def names_of(id: str) -> tuple[str, ...]:
     """Classes and function that a test's id names; of a dotted one the last two, after ""."""
     if "::" in id:
         return tuple(id.partition("[")[0].split("::")[1:])
