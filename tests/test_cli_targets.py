@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from .diffing.repositories import commit
-
 WRONG = '''\
 def half{n}(x: int) -> int:
     """Half of x.
@@ -141,21 +139,6 @@ def test_what_is_done_is_kept_when_interrupted(project: Path) -> None:
     assert "1 wrong" in err
     assert "Traceback" not in err
     assert "half(4) == 2" in (project / "test_many.py").read_text()
-
-
-def test_what_the_projects_own_runner_passes_accuses_nothing(refute: Run, project: Path) -> None:
-    """What conftest.py sets is not there in the sandbox: a red there tells of the sandbox."""
-    code = 'import os\n\n\ndef half(n):\n    return n {sign} int(os.environ.get("HALVES", 1))\n'
-    test = "from pieces import half\n\n\ndef test_half():\n    assert half(4) == 2\n"
-    setting = 'import os\n\nos.environ["HALVES"] = "2"\n'
-    files = {"pyproject.toml": "", "conftest.py": setting, "tests/test_pieces.py": test}
-    commit(project, {**files, "pieces.py": code.format(sign="//")})
-    options = ("pieces.py", "--tests", "tests/test_pieces.py", "--budget", 5)
-    status, out, err = refute("hunt", *options)
-    assert (status, "it passes in the project's own runner (1)" in out) == (5, True), out + err
-    (project / "pieces.py").write_text(code.format(sign="*"))
-    status, out, _ = refute("hunt", *options)
-    assert (status, "half is wrong" in out) == (1, True)
 
 
 def test_a_folder_of_tests(refute: Run, project: Path) -> None:

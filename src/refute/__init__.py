@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from refute.api.diffing import DiffResult
-    from refute.api.failing import FailingResult, debug_failing
     from refute.api.fixes import RankedFixes
     from refute.api.fixing import FixResult
     from refute.api.function_results import DebugResult, HuntResult
@@ -71,7 +70,6 @@ _HOMES = {
     "refute.api.diffing": ("DiffResult",),
     "refute.api.fixes": ("RankedFixes",),
     "refute.api.fixing": ("FixResult",),
-    "refute.api.failing": ("FailingResult", "debug_failing"),
     "refute.api.gating": ("GateResult", "HookAnswer"),
     "refute.api.function_results": ("DebugResult", "HuntResult"),
     "refute.api.hardening": ("HardenResult",),
@@ -135,7 +133,6 @@ __all__ = [
     "DiffOptions",
     "DiffResult",
     "Expression",
-    "FailingResult",
     "FailingTest",
     "Finding",
     "FixOptions",
@@ -186,7 +183,6 @@ __all__ = [
     "best_of",
     "cross_check",
     "debug",
-    "debug_failing",
     "diff",
     "fix",
     "gate",

@@ -84,7 +84,15 @@ class Scenario:
         return "\n".join((*self.setup, self.expression))
 
 
-Invocation = Call | Expression | DoctestSession | Scenario
+@dataclass(frozen=True, slots=True)
+class ProjectTest:
+    """A test of a project, which its own runner runs, as it stands; its outcome is known."""
+
+    source: str
+    """The runner's own name for it."""
+
+
+Invocation = Call | Expression | DoctestSession | Scenario | ProjectTest
 """What a unit test runs."""
 
 

@@ -18,7 +18,6 @@ from refute.diffing.trees import (
     Entry,
     changed_submodules,
     copy_products,
-    find_products,
     list_tree,
     path_of,
     write_tree,
@@ -27,7 +26,13 @@ from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
 from refute.workspace import rooted_files
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import Clone
-from refute.workspace.snapshot import borrow_objects, checkout_root, clone_at, snapshot
+from refute.workspace.snapshot import (
+    borrow_objects,
+    checkout_root,
+    clone_at,
+    find_products,
+    snapshot,
+)
 
 __all__ = [
     "FileChange", "NoDifference", "Revisions", "Tree",

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from refute.core.problems import UnitTest
 from refute.core.registry import METHODS
@@ -22,10 +22,14 @@ from refute.function import verbs
 from refute.function.contract import Ask, Skipped
 from refute.function.project_sandbox import ProjectSandbox, open_box, present
 from refute.function.project_tests import ProjectRunner
+from refute.function.suite import Seen
 from refute.function.target import Module
 from refute.function.verbs import Fix, Hunt, Solver, inline
 from refute.function.verified import Passes
 from refute.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from refute.function.search.backwards import ProjectRepair
 
 __all__ = [
     "Found",
@@ -55,7 +59,8 @@ class FunctionUnit:
 
     module: Module
     tests: Tests
-
+    seen: Mapping[str, Seen] = field(default_factory=dict)
+    """What the project's own runner saw of each function."""
     share: float = 1.0
     """Of the time that is left when it is begun, the part that each of its functions may take."""
 
@@ -95,16 +100,22 @@ class Searching:
 
 
 def units_of(
-    modules: Sequence[Module], tests: Sequence[Tests], *, fixing: bool
+    modules: Sequence[Module],
+    tests: Sequence[Tests],
+    seen: Sequence[Mapping[str, Seen]],
+    *,
+    fixing: bool,
 ) -> list[FunctionUnit]:
-    """The units of work in order; `tests` are those given for each module."""
+    """The units of work in order; `tests` are those given for each module, `seen` those of its
+    project that were run."""
     units: list[FunctionUnit] = []
-    for module, given in zip(modules, tests, strict=True):
+    for module, given, known in zip(modules, tests, seen, strict=True):
         if fixing:
-            units.append(FunctionUnit(module, given))
+            units.append(FunctionUnit(module, given, known))
             continue
         for name in module.functions:
-            units.append(FunctionUnit(replace(module, functions=(name,)), given))
+            one = {name: known[name]} if name in known else {}
+            units.append(FunctionUnit(replace(module, functions=(name,)), given, one))
     return units
 
 
@@ -130,16 +141,18 @@ def work_on(
     opened: Callable[[Sandbox], None] | None = None,
     solving: Solving | None = None,
     ask: Callable[[str], Ask] | None = None,
+    repairing: Callable[[Module], ProjectRepair] | None = None,
 ) -> Iterator[tuple[FunctionUnit, Found | Skipped]]:
     """What was found out about each function, in the order in which they are done.
 
     `jobs`: worker processes; None: one for each core. A unit that cannot be worked on (its module
     does not load) is `Skipped`. `opened` is told of the first sandbox that this process opens. With
-    `solving` (a method that asks a model) or `ask` (a person who is asked) all is done in this
-    process. Raises `SandboxUnavailable`.
+    `solving` (a method that asks a model), `ask` (a person who is asked) or `repairing` (the
+    project's own runner, which is warm) all is done in this process. Raises `SandboxUnavailable`.
     """
-    if jobs == 1 or len(units) <= FEW or solving is not None or ask is not None:
-        with _Worker(settings, opened, solving, ask) as worker:
+    here = any(one is not None for one in (solving, ask, repairing))
+    if jobs == 1 or len(units) <= FEW or here:
+        with _Worker(settings, opened, solving, ask, repairing) as worker:
             for unit in units:
                 for one in worker.each(unit):
                     yield unit, one
@@ -162,7 +175,7 @@ def _present(unit: FunctionUnit, box: ProjectSandbox) -> tuple[FunctionUnit, lis
     path = module.source.path
     left = [line.partition(": ") for line in module.skipped[known:]]
     gone = [Skipped(f"{path}::{name}", "not there as written", why) for name, _, why in left]
-    return FunctionUnit(module, unit.tests), gone
+    return replace(unit, module=module), gone
 
 
 def _too_late(unit: FunctionUnit, begun: int = 0) -> Iterator[Skipped]:
@@ -181,6 +194,7 @@ def _solved(
     spent: float,
     seconds: float,
     passes: Passes,
+    repairing: Callable[[Module], ProjectRepair] | None,
 ) -> Iterator[Found]:
     """What is found out about the functions of a unit, whose module loads in `box`, which took
     the seconds `spent`; `seconds` for one function."""
@@ -196,6 +210,8 @@ def _solved(
             proposed=settings.proposed,
             spent=spent,
             passes=passes,
+            seen=unit.seen,
+            project=None if repairing is None else repairing(unit.module),
         )
         return
     yield from verbs.hunt(
@@ -208,6 +224,7 @@ def _solved(
         tests=unit.tests,
         spent=spent,
         passes=passes,
+        seen=unit.seen,
     )
 
 
@@ -220,8 +237,10 @@ class _Worker:
         opened: Callable[[Sandbox], None] | None = None,
         solving: Solving | None = None,
         ask: Callable[[str], Ask] | None = None,
+        repairing: Callable[[Module], ProjectRepair] | None = None,
     ) -> None:
         self._settings = settings
+        self._repairing = repairing
         self._opened = opened
         self._solving = solving or self._inline
         self._ask = ask
@@ -258,7 +277,8 @@ class _Worker:
             interpreter = here.module.surroundings.interpreter
             python = None if interpreter is None else Path(interpreter.name)
             passes = partial(self._project.passes, python=python)
-            found = _solved(here, settings, solver, box, self._ask, spent, seconds, passes)
+            how = self._ask, spent, seconds, passes, self._repairing
+            found = _solved(here, settings, solver, box, *how)
             for done, one in enumerate(found, 1):
                 yield one
                 if not settings.seconds(unit.share):

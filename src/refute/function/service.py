@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from refute.core.methods import Context, MethodSpec
 from refute.core.parameters import parameter
 from refute.core.presets import departures, preset_of
 from refute.core.problems import FunctionProblem
+from refute.core.processes import cores
 from refute.core.remarks import remark, warn_of_gaps
 from refute.core.selection import chosen_method, options_of
 from refute.errors import InputError
@@ -32,11 +33,16 @@ from refute.function.parallel import (
 )
 from refute.function.project_sandbox import open_box
 from refute.function.project_tests import FolderTests
-from refute.function.target import Module, Targets, open_targets
+from refute.function.suite import Seen, Suite, project_suite
+from refute.function.target import Module, Targets, functions_of, open_targets
 from refute.function.verbs import Solver
 from refute.models.asking import Asked, askers, open_sessions
 from refute.prompts import prompts_from
 from refute.sandbox import Sandbox
+from refute.workspace.snapshot import checkout_root
+
+if TYPE_CHECKING:
+    from refute.function.search.backwards import ProjectRepair
 
 __all__ = [
     "Collected",
@@ -107,7 +113,9 @@ class Opened:
     targets: Targets
     tests: tuple[Tests, ...]
     tests_read: float | None
-    """See `share_read`."""
+    """See `share_read`; None too where they are run as they stand."""
+    runs: bool = False
+    """Whether the given tests are run by the project's own runner, and not read."""
 
     @property
     def functions(self) -> int:
@@ -147,6 +155,8 @@ def open_subject(subject: FunctionOptions) -> Opened:
     found = open_targets(subject.targets, python_path=site, end=subject.end)
     modules = [with_interpreter(module, subject.python) for module in found.modules]
     found = replace(found, modules=tuple(modules))
+    if subject.tests is not None and _run_as_they_stand(subject.tests, modules, subject):
+        return Opened(found, ({},) * len(modules), None, runs=True)
     folder = FolderTests.of(subject.tests) if subject.tests and subject.tests.is_dir() else None
     given: list[ModuleTests] = []
     reasons: list[InputError] = []
@@ -161,6 +171,20 @@ def open_subject(subject: FunctionOptions) -> Opened:
     if found.broad and subject.tests and not any(any(one.tests.values()) for one in given):
         remark([f"{subject.tests}: holds no test of what is looked at"])
     return Opened(found, tuple(one.tests for one in given), share_read(subject.tests, given))
+
+
+def _run_as_they_stand(tests: Path, modules: Sequence[Module], subject: FunctionOptions) -> bool:
+    """Whether tests are Python files of the checkout that holds the targets, for a method that
+    can use what they do there: one that asks a model is shown tests that are read."""
+    if (not tests.is_dir() and tests.suffix != ".py") or chosen_method(
+        subject, "function", also=("n",)
+    ).name != "search":
+        return False
+    try:
+        root = checkout_root(tests)
+    except InputError:
+        return False
+    return all(module.source.path.resolve().is_relative_to(root) for module in modules)
 
 
 def given_tests(
@@ -222,8 +246,12 @@ def collect(
     got = Collected(skipped=list(found.skipped))
     counted: Counter[State] = Counter()
     left = Counter(one.kind for one in got.skipped)
+    stack = ExitStack()
     try:
-        for unit, one in _stream(subject, opened, spec, settings, ask):
+        suite = None
+        if opened.runs and subject.tests is not None:
+            suite = stack.enter_context(project_suite(subject.tests, subject.python))
+        for unit, one in _stream(subject, opened, spec, settings, ask, suite):
             if isinstance(one, Skipped):
                 got.skipped.append(one)
                 left[one.kind] += 1
@@ -241,6 +269,8 @@ def collect(
             show(unit.module, new, f"{how_far}: {summary(counted, left)}")
     except KeyboardInterrupt:
         got.interrupted = True
+    finally:
+        stack.close()
     lone = not (found.broad or got.interrupted or got.known or got.results)
     if lone and got.skipped and got.skipped[0].kind != "no time left":
         raise InputError(f"{got.skipped[0].where}: {got.skipped[0].reason}")
@@ -260,9 +290,21 @@ def _stream(
     spec: MethodSpec[Any, MethodResult],
     settings: Searching,
     ask: Callable[[str], Ask] | None,
+    suite: Suite | None,
 ) -> Iterator[tuple[FunctionUnit, Found | Skipped]]:
     modules = opened.targets.modules
-    units = units_of(modules, opened.tests, fixing=settings.fixing)
+    seen: Sequence[Mapping[str, Seen]] = [{}] * len(modules)
+    repairing = None
+    if suite is not None:
+        seen = suite.seen(
+            [(_within(suite, module), functions_of(module)) for module in modules],
+            named=opened.functions == 1,
+        )
+        if not any(one.red or one.green for known in seen for one in known.values()):
+            remark([f"{subject.tests}: no test executes what is looked at"])
+        if settings.fixing:
+            repairing = partial(_repairing, suite, subject.jobs or cores())
+    units = units_of(modules, opened.tests, seen, fixing=settings.fixing)
     if not spec.cpu_bound or ask is not None:  # one session with the model for each module
         units = [FunctionUnit(*pair) for pair in zip(modules, opened.tests, strict=True)]
     return work_on(
@@ -272,7 +314,18 @@ def _stream(
         opened=warn_of_gaps,
         solving=None if spec.cpu_bound else partial(_asking, spec, settings, subject),
         ask=ask,
+        repairing=repairing,
     )
+
+
+def _within(suite: Suite, module: Module) -> str:
+    return module.source.path.resolve().relative_to(suite.root).as_posix()
+
+
+def _repairing(suite: Suite, jobs: int, module: Module) -> ProjectRepair:
+    from refute.function.search.backwards import ProjectRepair
+
+    return ProjectRepair(suite, _within(suite, module), jobs)
 
 
 # -- the method ------------------------------------------------------------------------------------
@@ -306,7 +359,6 @@ def _asking(
     `box`, in which its examples are replayed."""
     import asyncio
 
-    from refute.core.processes import cores
     from refute.sandbox.pool import SandboxPool
 
     with (

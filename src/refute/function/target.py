@@ -109,6 +109,12 @@ def problem_of(
     )
 
 
+def functions_of(module: Module) -> dict[str, Function]:
+    """The functions that were asked for, as they are written."""
+    found = functions_in(_parse(module.source.text, module.source.path))
+    return {name: found[name] for name in module.functions}
+
+
 def is_predicate(module: Module, name: str) -> bool:
     """Whether the function returns a bool: by its annotation, else by what it returns."""
     node = find_function(_parse(module.source.text, module.source.path), name)

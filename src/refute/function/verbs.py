@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from refute.core.methods import Context, MethodSpec, finished
 from refute.core.problems import FunctionProblem, UnitTest
 from refute.errors import reason_to_skip
 from refute.function.contract import Ask, FailingTest, Finding, MethodResult, State
-from refute.function.examples import understood
+from refute.function.examples import examples_of, understood
 from refute.function.source import unified_diff
+from refute.function.suite import Seen
 from refute.function.target import Module, problem_of
 from refute.function.verified import Passes, not_asked, verified
-from refute.sandbox import Sandbox
+from refute.sandbox import Limits, Program, Sandbox
 from refute.sandbox.deadline import Timed
+from refute.sandbox.equality import expect_test, matches
+
+if TYPE_CHECKING:
+    from refute.function.search.backwards import ProjectRepair
 
 Solver = Callable[[FunctionProblem, Ask | None, float], MethodResult]
 """A method with its options and its context, driven to its end. The `Ask` answers its questions,
@@ -31,6 +37,7 @@ LEAST = 0.25
 REPLAYING = 0.8
 """Share of the budget, at most, for a look at what examples and given tests do."""
 TIME_UP = "time was up before all examples were looked at"
+_ONCE = Limits(cpu=1.0, wall=4.0)
 _NO_ORACLE = (
     "no oracle: neither the description nor a test says what it should return, so only crashes, "
     "time-outs and contradictions can be found"
@@ -103,19 +110,22 @@ def hunt(
     tests: dict[str, tuple[UnitTest, ...]] | None = None,
     spent: float = 0.0,
     passes: Passes = not_asked,
+    seen: Mapping[str, Seen] = MappingProxyType({}),
 ) -> Iterator[Hunt]:
     """At most `count` failing tests of each of the module's functions, one function at a time.
 
     `box`, in which the module loads, replays the examples of its docstrings. `budget`: seconds for
     one function, that included, and its part of those `spent` on loading the module. `passes`
-    is asked of given tests that fail; its time is not the search's.
+    is asked of given tests that fail; its time is not the search's. `seen`: what the project's own
+    runner saw of each function.
     """
     budget = _left(budget, spent, module)
     solver = _understanding(solver, box, passes, docstrings=description is None)
     for name in module.functions:
         ask_for = partial(problem_of, module, name, description=description)
         given = (tests or {}).get(name, ())
-        yield _hunt(name, _guarded(solver, ask_for, given, None, budget), count)
+        result = _guarded(solver, ask_for, given, None, budget)
+        yield _hunt(name, _with(seen.get(name, Seen()), result), count)
 
 
 def debug(
@@ -130,14 +140,16 @@ def debug(
     proposed: bool = False,
     spent: float = 0.0,
     passes: Passes = not_asked,
+    seen: Mapping[str, Seen] = MappingProxyType({}),
+    project: ProjectRepair | None = None,
 ) -> Iterator[Fix]:
     """Fix the module's functions one after the other, each on top of the fixes before it.
 
     What is only proposed for one function is in the code in which the next one is looked at where
     `proposed` is set.
 
-    `box`, `budget`, `spent` and `passes` as in `hunt`. `ask` gives, for a function's name, what
-    answers its questions.
+    `box`, `budget`, `spent`, `passes` and `seen` as in `hunt`. `ask` gives, for a function's name,
+    what answers its questions. `project` searches where the project's own tests are red.
     """
     budget = _left(budget, spent, module)
     solver = _understanding(solver, box, passes, docstrings=description is None)
@@ -147,13 +159,59 @@ def debug(
         ask_for = partial(problem_of, module, name, code=code, description=description)
         answers = _Counting(None if ask is None else ask(name))
         asking = answers if ask is not None else None
-        result = _guarded(solver, ask_for, given, asking, budget)
+        known = seen.get(name, Seen())
+        if known.red and project is not None:
+            own = partial(_by_suite, project, known, box)
+            result = _guarded(own, ask_for, given, None, budget)
+        else:
+            result = _with(known, _guarded(solver, ask_for, given, asking, budget))
+            if project is not None and result.candidates:
+                lost = project.lost(result.candidates[0].code, known.green)
+                told = (f"{lost} passes now and would fail",) if lost else ()
+                result = replace(result, reservations=(*result.reservations, *told))
         after = result.candidates[0].code if result.candidates else code
         found = _hunt(name, result, len(result.failing) + len(result.findings))
         fix = Fix(found, code, after, result, 1 + answers.count)
         if fix.fixed or proposed:
             code = after
         yield fix
+
+
+def _by_suite(
+    project: ProjectRepair, seen: Seen, box: Sandbox, problem: FunctionProblem, ask: Ask | None,
+    seconds: float,
+) -> MethodResult:  # fmt: skip
+    """Fixes that the project's tests show, without those that spoil an example of the docstring."""
+    result = project.repaired(problem, seen, seconds)
+    if not result.candidates:
+        return result
+    problem, _ = understood(problem, box=box)
+    examples = examples_of(problem)
+    calls = [test.call for test in examples]
+
+    def failing(code: str) -> set[int]:
+        outcomes = box.run(Program(code, problem.entry_point), calls, _ONCE)
+        pairs = enumerate(zip(outcomes, map(expect_test, examples), strict=True))
+        return {place for place, (outcome, want) in pairs if not matches(outcome, want)}
+
+    before = failing(problem.code)
+    kept = tuple(one for one in result.candidates if failing(one.code) <= before)
+    if kept[:1] != result.candidates[:1]:
+        told = "the likeliest fix spoils an example of the docstring"
+        result = replace(result, reservations=(*result.reservations, told))
+    return replace(result, candidates=kept)
+
+
+def _with(seen: Seen, result: MethodResult) -> MethodResult:
+    """The result with the project's own tests that execute the function."""
+    if not (seen.red or seen.green):
+        return result
+    return replace(
+        result,
+        given=(*(test.unit for test in (*seen.red, *seen.green)), *result.given),
+        failing=(*(test.failing for test in seen.red), *result.failing),
+        notes=tuple(note for note in result.notes if "no oracle" not in note),
+    )
 
 
 def _left(budget: float, spent: float, module: Module) -> float:

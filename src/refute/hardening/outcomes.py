@@ -35,7 +35,7 @@ def mutants_of_call(module: Module, functions: Mapping[str, Function], call: Cal
     indent = line[: len(line) - len(line.lstrip())].decode()
     if number <= node.lineno:
         return []  # all in one line
-    asked = f"if __import__('refute_mutants').given(locals()) == {dict(call.given)!r}: "
+    asked = f"if __import__('refute_inside').given(locals()) == {dict(call.given)!r}: "
     shown = ", ".join(f"{name}={text}"[:60] for name, text in call.given.items())
     found = []
     for told, statement in islice(other_outcomes(call), MOST_OF_A_CALL):

@@ -17,11 +17,12 @@ from refute.function.interpreters import interpreter_of
 from refute.hardening.killing import Input, Killer
 from refute.hardening.mutants import Mutant, mutants_of, sampled
 from refute.hardening.offering import Offer, as_offer, chosen, confirmed
-from refute.hardening.subject import Subject, freshen, open_subject
+from refute.hardening.subject import Subject, open_subject
 from refute.hardening.testing import Fate, Trial, run_on_mutants
 from refute.recording.reading import read_recorded
 from refute.workspace.checkout import Checkout, in_checkout
 from refute.workspace.contract import Workspace
+from refute.workspace.snapshot import freshen
 
 MOST_MUTANTS = 200
 MOST_FILES = 30

@@ -13,12 +13,10 @@ from refute.diffing.definitions import Definition
 from refute.diffing.modules import Module, Modules
 from refute.diffing.revisions import NoDifference, Tree, open_revisions
 from refute.diffing.sources import is_source
-from refute.diffing.trees import find_products, list_tree
+from refute.diffing.trees import list_tree
 from refute.errors import InputError
 from refute.function.target import open_targets
-from refute.workspace import rooted_files
-from refute.workspace.contract import Workspace
-from refute.workspace.snapshot import checkout_root, clone_at, snapshot
+from refute.workspace.snapshot import checkout_root, snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +52,6 @@ class Subject:
             return self.tree.read(path, 1 << 20).decode()
         except (OSError, ValueError):
             return ""
-
-
-def freshen(workspace: Workspace, root: Path) -> None:
-    """Bring a workspace to the checkout as it is: with what a build made there and git ignores (a
-    generated `_version.py`), without which the package may not load."""
-    workspace.reset()
-    for path in find_products(clone_at(root)):
-        try:
-            workspace.write(path, rooted_files.take(str(root), path))
-        except OSError:
-            continue  # a link that leads out, too large
 
 
 @contextmanager

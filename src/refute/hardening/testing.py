@@ -1,31 +1,20 @@
-"""Runs a project's tests on its mutants, in a workspace: one warm process for all of them.
-
-What `inside.py` writes down comes back as lines of text, and is read as data.
-"""
+"""Runs a project's tests on its mutants, in a workspace: one warm process for all of them."""
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from refute.core.jsontext import parse_json
-from refute.errors import WorkspaceUnavailable
 from refute.hardening.mutants import Mutant
-from refute.workspace.contract import TestSelection, Workspace
+from refute.workspace.contract import Workspace
+from refute.workspace.warm import reason_of, run_inside
 
 State = Literal["killed", "timeout", "survived", "unreached", "not run"]
 """`unreached`: no test that passes executes the statement. `not run`: no time was left, or the
 mutant could not be put in its place, or tests that may reach it cannot be collected."""
 _STATES = frozenset(get_args(State))
-_FOLDER = ".refute-harden"
-_INSIDE = Path(__file__).with_name("inside.py")
-_AFTER = 30.0
-"""Seconds for starting pytest and for collecting, besides those that the plan allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +62,7 @@ def run_on_mutants(
     """Run the tests of `files` on each mutant, for at most about so many seconds, two fifths of
     them for the code as it is. Raises `WorkspaceUnavailable`."""
     plan = {
+        "job": "mutants",
         "files": {one.file: one.module.text for one in mutants},
         "mutants": [
             {
@@ -90,7 +80,7 @@ def run_on_mutants(
         "seconds": seconds,
         "jobs": jobs,
     }
-    records, output = _run(workspace, files, plan, seconds)
+    records, output = run_inside(workspace, files, plan, seconds)
     trial = Trial()
     for record in records:
         match record:
@@ -107,7 +97,7 @@ def run_on_mutants(
                     names = tuple(map(str, tests)) if isinstance(tests, list) else ()
                     trial.fates[place] = Fate(_state(state), str(by or ""), names)
     if not trial.tests:
-        trial.reason = _why(output) if not records else "none of the tests near passes"
+        trial.reason = reason_of(output) if not records else "none of the tests near passes"
     for place in range(len(mutants)):
         trial.fates.setdefault(place, Fate("not run" if trial.tests else "unreached"))
     return trial
@@ -116,8 +106,7 @@ def run_on_mutants(
 def asked_by(workspace: Workspace, tests: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """What each test asks of the clock, the process or the machine while it runs: `time.time`.
     Tests that were not seen to pass are left out. Raises `WorkspaceUnavailable`."""
-    plan = {"files": {}, "mutants": [], "first": 0.0, "seconds": 60.0, "jobs": 1}
-    records, _ = _run(workspace, tests, plan, 60.0)
+    records, _ = run_inside(workspace, tests, {"job": "surroundings"}, 60.0)
     return {
         record["test"]: tuple(map(str, record["asked"]))
         for record in records
@@ -127,56 +116,5 @@ def asked_by(workspace: Workspace, tests: Sequence[str]) -> dict[str, tuple[str,
     }
 
 
-def _run(
-    workspace: Workspace, operands: Collection[str], plan: dict[str, Any], seconds: float
-) -> tuple[list[dict[str, Any]], str]:
-    """The records of one run, and what it printed. A project's own options of pytest are left
-    out at first (they may count coverage or start workers), and kept where nothing is collected
-    without them. Raises `WorkspaceUnavailable` where pytest does not start."""
-    output = ""
-    for options in ("-o addopts=", ""):
-        workspace.write(f"{_FOLDER}/refute_mutants.py", _INSIDE.read_bytes())
-        workspace.write(f"{_FOLDER}/plan.json", json.dumps(plan).encode())
-        words = [
-            f'PYTHONPATH="$PWD/{_FOLDER}${{PYTHONPATH:+:$PYTHONPATH}}"',
-            "exec python -m pytest -p refute_mutants -q --color=no",
-            "--continue-on-collection-errors",
-            '-o cache_dir="$TMPDIR/pytest-cache"',
-            options,
-            *map(shlex.quote, operands),
-        ]
-        done = workspace.run(" ".join(words), timeout=seconds + _AFTER)
-        output = done.output
-        records = list(_read(workspace))
-        if any(record.get("collected") for record in records):
-            return records, output
-    if not records:  # not even none collected: says why, in the words of every verb
-        workspace.run_tests(TestSelection(tuple(operands)), timeout=seconds)
-        raise WorkspaceUnavailable(f"pytest does not run here: {_why(output)}")
-    return [], output
-
-
-def _read(workspace: Workspace) -> Iterator[dict[str, Any]]:
-    try:
-        lines = workspace.read(f"{_FOLDER}/results.jsonl").splitlines()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise WorkspaceUnavailable(f"the results cannot be read: {error}") from None
-    for line in lines:
-        try:
-            record = parse_json(line)
-        except ValueError:  # torn: who wrote it was ended
-            continue
-        if isinstance(record, dict):
-            yield record
-
-
 def _state(state: str) -> State:
     return next(one for one in get_args(State) if one == state)
-
-
-def _why(output: str) -> str:
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    telling = [line for line in lines if "Error" in line or "error:" in line.lower()]
-    return (telling or lines or ["pytest printed nothing"])[-1][:200]

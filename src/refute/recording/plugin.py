@@ -1,5 +1,4 @@
-"""The pytest plugin: `--refute-record[=FILE]`, `--refute-debug[=SECONDS]`. Without either it
-registers nothing.
+"""The pytest plugin: `--refute-record[=FILE]`. Without it nothing is registered.
 
 What is on this page is loaded in every run of pytest where refute is installed; the rest only on
 demand.
@@ -13,11 +12,10 @@ import pytest
 
 DEFAULT_FILE = ".refute/recorded.jsonl"
 DEFAULT_LIMIT = 20
-DEFAULT_SECONDS = 10.0
 
 
 def pytest_addoption(parser: Any) -> None:
-    group = parser.getgroup("refute", "record real calls, debug failing tests (refute)")
+    group = parser.getgroup("refute", "record real calls (refute)")
     group.addoption(
         "--refute-record",
         nargs="?",
@@ -42,14 +40,7 @@ def pytest_addoption(parser: Any) -> None:
         help=f"at most N distinct calls of a function (default: {DEFAULT_LIMIT})",
     )
     group.addoption(
-        "--refute-debug",
-        nargs="?",
-        type=float,
-        const=DEFAULT_SECONDS,
-        default=None,
-        metavar="SECONDS",
-        help="look for what failing tests may be to blame on, and for a small fix of it, so many "
-        f"seconds a function (default: {DEFAULT_SECONDS:g}); nothing is applied",
+        "--refute-debug", nargs="?", const=True, default=None, help="use: refute debug --tests"
     )
 
 
@@ -62,11 +53,8 @@ def pytest_load_initial_conftests(early_config: Any) -> None:
 def pytest_configure(config: Any) -> None:
     """Where the plugin itself came too late for the hook above (`pytest_plugins` of a conftest)."""
     _start(config, config.option)
-    seconds = getattr(config.option, "refute_debug", None)
-    if seconds is not None and not hasattr(config, "workerinput"):
-        from refute.recording.blaming import Blaming
-
-        config.pluginmanager.register(Blaming(config, max(1.0, seconds)), "refute-blaming")
+    if getattr(config.option, "refute_debug", None) is not None:
+        raise pytest.UsageError("--refute-debug is now: refute debug FOLDER --tests TESTS")
 
 
 def _start(config: Any, option: Any) -> None:

@@ -14,7 +14,6 @@ from refute.function.contract import FailingTest, Finding, Skipped, State, Statu
 from refute.results.shared import Confidence, Count, Known, rounded
 
 if TYPE_CHECKING:
-    from refute.api.failing import FailingResult
     from refute.function.verbs import Fix, Hunt
 
 ClaimedState = Annotated[
@@ -189,39 +188,6 @@ class DebugOfFiles(_OfFiles, frozen=True, tag_field="schema", tag="debug/1"):
     files: Sequence[FileFixes]
 
 
-class SuspectedFunctions(Struct, frozen=True):
-    """A failing test."""
-
-    test: str
-    suspects: Sequence[str]
-
-
-class FixOfTests(Struct, frozen=True, kw_only=True):
-    """A fix that turns failing tests green."""
-
-    function: str
-    state: ClaimedState
-    diff: str
-    turns_green: Sequence[str]
-    stay_green: Count
-
-
-class NotSearched(Struct, frozen=True):
-    """A suspect without a search."""
-
-    function: str
-    reason: str
-
-
-class DebugFailing(Struct, frozen=True, kw_only=True, tag_field="schema", tag="failing/1"):
-    """`debug --failing`."""
-
-    state: ClaimedState
-    failing: Sequence[SuspectedFunctions]
-    fixes: Sequence[FixOfTests]
-    not_searched: Sequence[NotSearched]
-
-
 def hunt_document(files: Mapping[Path, Sequence[Hunt]], **whole: Any) -> Struct:
     """The document of all files; `whole`: see `_document`."""
     rows = {
@@ -361,26 +327,4 @@ def _test(function: str, item: FailingTest | Finding) -> FailingCall:
         status=status_of(item.actual),
         source=item.test.source,
         confidence=round(item.test.confidence, 4),
-    )
-
-
-def failing_document(result: FailingResult) -> DebugFailing:
-    """What was found, for other programs."""
-    return DebugFailing(
-        state=result.state,
-        failing=[
-            SuspectedFunctions(one.test, names)
-            for one, names in zip(result.failing, result.suspects, strict=True)
-        ],
-        fixes=[
-            FixOfTests(
-                function=f"{one.file}::{one.function}",
-                state=one.state,
-                diff=one.diff,
-                turns_green=one.green,
-                stay_green=one.stay,
-            )
-            for one in result.mended
-        ],
-        not_searched=[NotSearched(name, why) for name, why in result.unsearched],
     )

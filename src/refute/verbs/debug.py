@@ -9,20 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.declared import FILE, MethodCommand, offered
-from refute.cli.exit_statuses import status_of_states
+from refute.cli.declared import MethodCommand, offered
 from refute.cli.options import fail_on_option, form_options
 from refute.cli.output import Form, consoles
-from refute.cli.output import show as show_result
 from refute.cli.streams import read_targets
 from refute.core.parameters import options_with, parameter
 from refute.core.remarks import remark
-from refute.errors import InputError
 from refute.function.contract import Ask
 from refute.function.service import Collected, FunctionOptions, Opened, collect
 from refute.verbs.functions import (
@@ -90,18 +86,10 @@ def debug(
 
 @click.command("debug", cls=MethodCommand, levels=("function",))
 @offered(DebugOptions)
-@click.option(
-    "--failing",
-    type=FILE,
-    metavar="FILE",
-    help="Of pytest --refute-debug: what failing tests suspect.",
-)
 @click.option("--ask", is_flag=True, help="Ask which output is right where fixes differ.")
 @fail_on_option
 @form_options
-def command(
-    options: DebugOptions, failing: Path | None, ask: bool, form: Form, fail_on: str | None
-) -> int:
+def command(options: DebugOptions, ask: bool, form: Form, fail_on: str | None) -> int:
     """Fix the function with generated tests; print the fix as a diff.
 
     A TARGET is FILE.py::FUNCTION, FILE.py, a folder, or a module as in `import`: pkg.mod or
@@ -117,8 +105,6 @@ def command(
     from refute.report.formats.functions import case_of
     from refute.report.tables import print_fix
 
-    if failing is not None:
-        return _of_failing(failing, options, form)
     out, err = consoles()
 
     def print_one(module: Module, one: Found, broad: bool) -> None:
@@ -139,17 +125,3 @@ def command(
     if options.write:
         result.write()
     return conclude(result.collected, fixing=True, fail_on=fail_on)
-
-
-def _of_failing(path: Path, options: DebugOptions, form: Form) -> int:
-    from refute.api.failing import debug_failing
-
-    if options.targets:
-        target = options.targets[0]
-        raise InputError(f"{target}: with --failing, the failing tests say what is searched")
-    if form.name not in ("text", "json") or form.saved:
-        raise InputError("--failing: its result is shown as text or as json")
-    how = {name: getattr(options, name) for name in ("python", "budget", "seed")}
-    result = debug_failing(path, **how)
-    show_result(result, as_json=form.name == "json")
-    return status_of_states([result.state], fixing=True)

@@ -16,12 +16,16 @@ from pathlib import Path
 from refute.core.remarks import remark
 from refute.core.storage import ScratchFolder, cache_folder
 from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
+from refute.workspace import rooted_files
 from refute.workspace.cache import key_of
+from refute.workspace.contract import Workspace
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import Clone, find_clone
 
 _TIMES = ("-c", "core.trustctime=true", "-c", "core.checkStat=default")
 """A changed file whose size and time were set back is seen all the same."""
+COMPILED = (".so", ".pyd")
+"""Endings of compiled extension modules."""
 IDENTITY = {
     f"GIT_{role}_{part}": value
     for role in ("AUTHOR", "COMMITTER")
@@ -131,6 +135,29 @@ def clone_at(path: Path) -> Clone:
     if clone.work_tree is None:
         raise InputError(f"{path}: a bare repository; give a checkout of it")
     return clone
+
+
+def find_products(clone: Clone) -> tuple[str, ...]:
+    """What a build made in a checkout: compiled extension modules that git does not track, and
+    ignored `.py` files (a generated `_version.py`), sorted. Folders that are ignored or not
+    tracked as a whole are not looked into. Raises `GitFailed`."""
+    found = set()
+    for ignored in ((), ("--ignored",)):
+        ends = (*COMPILED, ".py") if ignored else COMPILED
+        listed = clone.list_files("--others", *ignored, "--directory")
+        found |= {path for path in listed if path.endswith(ends)}
+    return tuple(sorted(found))
+
+
+def freshen(workspace: Workspace, root: Path) -> None:
+    """Bring a workspace to the checkout as it is: with what a build made there and git ignores (a
+    generated `_version.py`), without which the package may not load."""
+    workspace.reset()
+    for path in find_products(clone_at(root)):
+        try:
+            workspace.write(path, rooted_files.take(str(root), path))
+        except OSError:
+            continue  # a link that leads out, too large
 
 
 @dataclass(frozen=True, slots=True)

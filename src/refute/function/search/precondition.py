@@ -17,6 +17,7 @@ from refute.core.problems import (
     Expression,
     FunctionProblem,
     Invocation,
+    ProjectTest,
     Scenario,
 )
 from refute.function.search import clues as clue_reader
@@ -82,7 +83,7 @@ def _crosses(value: Any) -> bool:
 
 
 def _literal_calls(
-    one: Expression | DoctestSession | Scenario, entry_point: str
+    one: Expression | DoctestSession | Scenario | ProjectTest, entry_point: str
 ) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Arguments of calls in an expression; those of the inner call in ``decode(encode("ab"))``."""
     try:

@@ -1,10 +1,11 @@
-"""A pytest plugin that runs a project's tests on many mutants in one warm process.
+"""A pytest plugin that runs a project's tests on many edits of its code in one warm process.
 
 Written into a workspace's tree and run there by the project's own interpreter: the standard library
 and pytest only, in the syntax of Python 3.8. Tests are collected once. A forked child runs them on
-the code as it is and notes which lines each executes; then each mutant gets a child of its own, in
-which its functions have other code, and which runs the tests that reach it until one fails. What is
-written down is data for the trusted side, which proves again what it shows.
+the code as it is and notes which lines each executes. An edit gives functions other code: of a
+mutant, in a child of its own, until a test that reaches it fails; of a candidate fix, many in one
+child on the cheapest red test, and what turns that green in a child of its own on the others. What
+is written down is data for the trusted side, which proves again what it shows.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import functools
 import gc
 import importlib.machinery
 import json
+import mmap
 import os
 import resource
 import signal
@@ -20,12 +22,13 @@ import sys
 import time
 from collections import defaultdict
 from types import CodeType, FunctionType
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Set, Tuple
 
 import pytest
 from _pytest.runner import runtestprotocol
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
+RESULTS = os.path.join(FOLDER, "results.jsonl")
 LEAST_CPU = 1.0
 MOST_MEMORY = 2 << 30
 BY_CLOCK = -1
@@ -39,27 +42,31 @@ Live = Dict[str, Dict[Key, List[FunctionType]]]
 
 
 class Plan:
-    """What is to be done, from `plan.json` beside this file."""
+    """What is to be done, from `job.json` beside this file."""
 
     def __init__(self, data: Any, root: str) -> None:
         self.files = {os.path.realpath(os.path.join(root, f)): t for f, t in data["files"].items()}
         self.mutants = data["mutants"]
         for one in self.mutants:
-            one["file"] = os.path.realpath(os.path.join(root, one["file"]))
+            one["path"], one["file"] = (
+                one["file"],
+                os.path.realpath(os.path.join(root, one["file"])),
+            )
         self.jobs = data["jobs"]
         self.live: Live = {}
         self.first = time.monotonic() + data["first"]
         self.end = time.monotonic() + data["seconds"]
-        self.watched = {
-            file: {
-                n for m in self.mutants if m["file"] == file for n in range(m["from"], m["to"] + 1)
-            }
-            for file in self.files
-        }
+        of_mutants: Dict[str, Set[int]] = defaultdict(set)
+        for one in self.mutants:
+            of_mutants[one["file"]].update(range(one["from"], one["to"] + 1))
+        self.watched: Dict[str, Optional[Set[int]]] = dict.fromkeys(self.files)
+        self.watched.update(of_mutants)
 
 
 BROKEN: Dict[str, str] = {}
 """Files and classes of tests that could not be collected, and why."""
+CAUSE: Dict[str, Any] = {}
+"""What the last test that failed raised."""
 
 
 def pytest_collectreport(report: Any) -> None:
@@ -69,28 +76,42 @@ def pytest_collectreport(report: Any) -> None:
         BROKEN[report.nodeid] = lines[-1][:200] if lines else ""
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: Any, call: Any) -> Any:
+    """Of each phase of a test."""
+    made = yield
+    if made.get_result().failed and not CAUSE and call.excinfo is not None:
+        trail, code = [], call.excinfo.tb
+        while code is not None:
+            trail.append((from_top(code.tb_frame.f_code.co_filename), code.tb_lineno))
+            code = code.tb_next
+        kind, text = call.excinfo.type, str(call.excinfo.value)[:2000]
+        CAUSE.update({"phase": call.when, "type": kind.__name__, "text": text, "trail": trail})
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: Any) -> bool:
     """Instead of running the tests once."""
-    with open(os.path.join(FOLDER, "plan.json"), encoding="utf-8") as file:
-        plan = Plan(json.load(file), os.getcwd())
-    results = os.path.join(FOLDER, "results.jsonl")
-    out = os.open(results, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+    with open(os.path.join(FOLDER, "job.json"), encoding="utf-8") as file:
+        data = json.load(file)
+    out = os.open(RESULTS, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
     say(out, {"collected": len(session.items)})
     for broken, why in BROKEN.items():
         path = os.path.join(str(session.config.rootdir), broken.partition("::")[0])
         say(out, {"broken": from_top(path), "why": why})
-    if not plan.mutants:
+    items = {name_of(item): item for item in session.items}
+    if data["job"] == "surroundings":
         look_for_surroundings(session.items, out)
         return True
+    if data["job"] == "candidates":
+        run_candidates(items, data, out)
+        return True
+    plan = Plan(data, os.getcwd())
     plan.live = live_functions(plan.files)
     gc.freeze()  # what is there by now is not copied into the children by a collection
     child = fork(lambda: run_original(session.items, plan, out), None)
     wait({child: plan.first + 5.0})
-    with open(results, encoding="utf-8") as file:
-        tests = [json.loads(line) for line in file]
-    tests = [one for one in tests if one.get("ok")]
-    run_mutants({name_of(item): item for item in session.items}, tests, plan, out)
+    run_mutants(items, [one for one in said() if one.get("ok")], plan, out)
     say(out, {"done": True})
     os.close(out)
     return True
@@ -109,6 +130,12 @@ def from_top(path: str) -> str:
 def say(out: int, record: dict[str, Any]) -> None:
     """One line, written at once: children share the file."""
     os.write(out, (json.dumps(record) + "\n").encode("utf-8"))
+
+
+def said() -> List[Any]:
+    """What was written down so far, by children too."""
+    with open(RESULTS, encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
 
 
 def fork(work: Callable[[], None], cpu: float | None) -> int:
@@ -166,64 +193,100 @@ def limit_memory() -> None:
 # -- the code as it is -----------------------------------------------------------------------------
 
 
+LONGEST = 10.0
+"""Seconds of CPU time of one test on the code as it is."""
+
+
+class DoesNotEnd(BaseException):
+    """Of a test that takes longer."""
+
+
+def end_test(number: int, frame: Any) -> None:
+    raise DoesNotEnd(f"after {LONGEST:g} s of CPU time")
+
+
 def run_original(items: list[Any], plan: Plan, out: int) -> None:
     """Every test, with the lines that it executes, until the time for that is over."""
+    signal.signal(signal.SIGPROF, end_test)
     tracer = Tracer(plan.watched)
     for place, item in enumerate(items):
         if time.monotonic() > plan.first:
             say(out, {"left": len(items) - place})
             break
-        tracer.hit = set()
+        CAUSE.clear()
+        tracer.left = {}
         start, wall = time.process_time(), time.monotonic()
+        signal.setitimer(signal.ITIMER_PROF, LONGEST)
         sys.settrace(tracer)
         try:
-            ok = passes(item)
+            reports = runtestprotocol(item, log=False, nextitem=None)
         finally:
             sys.settrace(None)
+            signal.setitimer(signal.ITIMER_PROF, 0)
         say(
             out,
             {
                 "test": name_of(item),
-                "ok": ok,
+                "ok": all(report.outcome == "passed" for report in reports),
+                "failed": any(report.failed for report in reports),
                 "cpu": time.process_time() - start,
                 "wall": time.monotonic() - wall,
-                "lines": sorted(tracer.hit),
+                "lines": tracer.hit(),
+                "cause": dict(CAUSE),
             },
         )
 
 
 class Tracer:
-    """Notes watched lines as (file, line)."""
+    """Notes watched lines. Code of which a test has executed all lines is traced no further."""
 
-    def __init__(self, watched: dict[str, set[int]]) -> None:
+    def __init__(self, watched: Dict[str, Optional[Set[int]]]) -> None:
         self.watched = watched
-        self.known: dict[CodeType, tuple[str, set[int]] | None] = {}
-        self.hit: set[tuple[str, int]] = set()
+        self.known: Dict[CodeType, Optional[Tuple[str, FrozenSet[int]]]] = {}
+        self.left: Dict[CodeType, Set[int]] = {}
+        """Lines of the code that the test reached, without those that it executed."""
+
+    def hit(self) -> Dict[str, List[int]]:
+        """The lines that were executed, by file from the top."""
+        found: Dict[str, Set[int]] = defaultdict(set)
+        for code, left in self.left.items():
+            known = self.known[code]
+            assert known is not None
+            found[known[0]] |= known[1] - left
+        return {file: sorted(lines) for file, lines in found.items()}
 
     def __call__(self, frame: Any, event: str, argument: Any) -> Any:
         code = frame.f_code
         if code not in self.known:
-            file = real(code.co_filename)
-            watched = self.watched.get(file)
-            self.known[code] = (file, watched) if watched and reaches(code, watched) else None
+            self.known[code] = self.look(code)
         known = self.known[code]
         if known is None:
             return None
-        file, lines = known
+        left = self.left.get(code)
+        if left is None:
+            left = self.left[code] = set(known[1])
+        if not left:
+            return None
 
         def local(frame: Any, event: str, argument: Any) -> Any:
-            if frame.f_lineno in lines:
-                self.hit.add((file, frame.f_lineno))
+            left.discard(frame.f_lineno)
+            if not left:
+                frame.f_trace_lines = False
             return local
 
         return local(frame, event, argument)
 
+    def look(self, code: CodeType) -> Optional[Tuple[str, FrozenSet[int]]]:
+        """The file and the watched lines of code; None: it has none."""
+        import dis
 
-def reaches(code: CodeType, lines: set[int]) -> bool:
-    """Whether code has one of the lines. Lines that a test does not run are seldom asked for."""
-    import dis
-
-    return any(line in lines for _, line in dis.findlinestarts(code))
+        file = real(code.co_filename)
+        if file not in self.watched or not code.co_flags & 1:  # the body of a module or a class
+            return None
+        lines = {line for _, line in dis.findlinestarts(code) if line}
+        watched = self.watched[file]
+        lines = lines if watched is None else lines & watched
+        return (from_top(file), frozenset(lines)) if lines else None
 
 
 def passes(item: Any) -> bool:
@@ -239,8 +302,9 @@ def run_mutants(items: dict[str, Any], tests: list[Any], plan: Plan, out: int) -
     """Each mutant against the tests that reach it, in children of which some run at once."""
     reaching: dict[tuple[str, int], list[Any]] = defaultdict(list)
     for test in sorted(tests, key=lambda one: one["cpu"]):
-        for file, line in test["lines"]:
-            reaching[file, line].append(test)
+        for file, lines in test["lines"].items():
+            for line in lines:
+                reaching[file, line].append(test)
     running: dict[int, float] = {}
     whose: dict[int, int] = {}
     todo = list(plan.mutants)
@@ -249,7 +313,7 @@ def run_mutants(items: dict[str, Any], tests: list[Any], plan: Plan, out: int) -
             mutant = todo.pop(0)
             found: dict[str, Any] = {}
             for line in range(mutant["from"], mutant["to"] + 1):
-                found.update((one["test"], one) for one in reaching[mutant["file"], line])
+                found.update((one["test"], one) for one in reaching[mutant["path"], line])
             chosen = sorted(found.values(), key=lambda one: one["cpu"])[:MOST_TESTS]
             if not chosen:
                 say(out, {"mutant": mutant["id"], "state": "unreached"})
@@ -282,14 +346,181 @@ def run_mutant(
         return
     state, by = "survived", ""
     for name in names:
-        try:
-            ok = passes(items[name])
-        except BaseException:  # SystemExit of the mutant, a plugin that gives up
-            ok = False
-        if not ok:
+        if not safely(items[name]):
             state, by = "killed", name
             break
     say(out, {"mutant": mutant["id"], "state": state, "by": by, "tests": names})
+
+
+# -- candidate fixes -------------------------------------------------------------------------------
+
+CHUNK = 40
+"""Candidates of one child, at most."""
+RIVAL = 3.0
+"""Log weight by which a candidate may be less likely than one that holds to be tried after it."""
+UNTRIED, BEGUN, RED, GREEN, HOLDS = range(5)
+
+
+def run_candidates(items: Dict[str, Any], data: Any, out: int) -> None:
+    """Candidates in their order, until the time is over or one holds and the others are unlikely.
+
+    `reds` and `greens` are the tests (id, CPU seconds, seconds) that are to turn and to stay green,
+    the cheapest first.
+    """
+    end = time.monotonic() + data["seconds"]
+    todo, top = data["candidates"], os.path.dirname(FOLDER)
+    for one in todo:
+        one["file"] = os.path.realpath(os.path.join(top, one["file"]))
+    files = {one["file"]: "" for one in todo}
+    for item in items.values():
+        item.repr_failure = item._repr_failure_py = lambda *given, **named: ""  # nobody reads it
+    reds = [one for one in data["reds"] if one[0] in items]
+
+    def look() -> None:
+        signal.signal(signal.SIGPROF, end_test)
+        for name, cpu, _ in reds:
+            signal.setitimer(signal.ITIMER_PROF, 0.5 + 2 * cpu)
+            say(out, {"red": name, "ok": safely(items[name])})
+
+    wait({fork(look, None): end})
+    fine = {one["red"] for one in said() if one.get("ok")}
+    reds = [one for one in reds if one[0] not in fine]  # an earlier fix may have turned it
+    greens = [one for one in data["greens"] if one[0] in items][:MOST_TESTS]
+    live = live_functions(files)
+    gc.freeze()
+    states = mmap.mmap(-1, len(todo) + 1)  # shared with the children
+    waiting, turned = list(range(len(todo))), []  # type: List[int], List[int]
+    running: Dict[int, float] = {}
+    whose: Dict[int, List[int]] = {}
+    least = float("-inf")
+    while reds:
+        while len(running) < data["jobs"] and time.monotonic() < end:
+            if turned:
+                own = [turned.pop(0)]
+                tests = [*reds, *greens]
+                work = functools.partial(
+                    hold, todo[own[0]], own[0], reds, greens, items, live, states, out
+                )
+                cpu = LEAST_CPU + 5 * sum(one[1] for one in tests)
+            elif waiting and todo[waiting[0]]["weight"] >= least:
+                own, waiting = waiting[:CHUNK], waiting[CHUNK:]
+                tests = [reds[0]] * len(own)
+                work = functools.partial(sift, todo, own, reds[0], items, live, states)
+                cpu = None  # each has its own
+            else:
+                break
+            child = fork(work, cpu)
+            wall = 5 + 10 * sum(one[2] for one in tests)
+            running[child], whose[child] = min(time.monotonic() + wall, end + 1), own
+        if not running:
+            break
+        child, _ = wait(running)
+        own = whose.pop(child)
+        del running[child]
+        turned += [at for at in own if states[at] == GREEN]
+        least = max([least, *(todo[at]["weight"] - RIVAL for at in own if states[at] == HOLDS)])
+        left = [at for at in own if states[at] == UNTRIED]
+        if len(left) == len(own):  # it ended before it began: the next child shall not as well
+            left = left[1:]
+        waiting = left + waiting
+    compare(todo, states, [items[one[0]] for one in (*reds, *greens)], live, out)
+    say(out, {"done": True, "tried": sum(state != UNTRIED for state in states[: len(todo)])})
+
+
+def sift(
+    todo: List[Any], own: List[int], red: Any, items: Dict[str, Any], live: Live, states: Any
+) -> None:
+    """In the child: one candidate after the other, on the cheapest red test."""
+    name, cpu, _ = red
+    limit_memory()
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    if any(not live[todo[at]["file"]].get(tuple(todo[at]["key"])) for at in own):
+        passes(items[name])  # which imports what is not there yet
+        live = live_functions(dict.fromkeys(live, ""))
+    for at in own:
+        states[at] = BEGUN
+        before = other_code(todo[at], live)
+        signal.setitimer(signal.ITIMER_PROF, 0.1 + 5 * cpu)
+        ok = bool(before) and safely(items[name])
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        for function, code in before:
+            function.__code__ = code
+        states[at] = GREEN if ok else RED
+
+
+def hold(
+    one: Any, at: int, reds: Any, greens: Any, items: Dict[str, Any], live: Live, states: Any,
+    out: int,
+) -> None:  # fmt: skip
+    """In the child: a candidate that turned one red test green, on the other tests."""
+    states[at] = RED
+    if not live[one["file"]].get(tuple(one["key"])):
+        passes(items[reds[0][0]])
+        live = live_functions(dict.fromkeys(live, ""))
+    if not other_code(one, live):
+        return
+    turned = [name for name, _, _ in reds if safely(items[name])]
+    broken = next((name for name, _, _ in greens if not safely(items[name])), "")
+    say(out, {"candidate": at, "turned": turned, "broken": broken})
+    states[at] = HOLDS if turned and not broken else RED
+
+
+MOST_COMPARED = 8
+COMPARING = 20.0
+"""Seconds, at most."""
+
+
+def compare(todo: List[Any], states: Any, tests: List[Any], live: Live, out: int) -> None:
+    """The candidates that hold, the likeliest first, beside one another."""
+    import refute_comparing as comparing  # type: ignore[import-not-found]
+
+    holding = [at for at in range(len(todo)) if states[at] == HOLDS][:MOST_COMPARED]
+    keys = {(todo[at]["file"], *todo[at]["key"]) for at in holding}
+    codes = {one.__code__: one for file, *key in keys for one in live[file].get(tuple(key), ())}
+    if len(holding) < 2 or not codes:
+        return
+
+    def run() -> None:
+        for item in tests[:80]:
+            safely(item)
+
+    def child(work: Callable[[], None]) -> None:
+        one = fork(work, None)
+        wait({one: time.monotonic() + COMPARING / MOST_COMPARED})
+
+    changes = [functools.partial(other_code, todo[at], live) for at in holding]
+
+    def tell(record: Dict[str, Any]) -> None:
+        say(out, {**record, "compared": holding[record["compared"]]})
+
+    one = fork(lambda: comparing.compare(codes, run, changes, tell, child), None)
+    wait({one: time.monotonic() + 2 * COMPARING})
+
+
+def safely(item: Any) -> bool:
+    """Whether a test passes, whatever it raises (SystemExit, a plugin that gives up)."""
+    try:
+        return passes(item)
+    except BaseException:
+        return False
+
+
+def other_code(one: Any, live: Live) -> List[Tuple[FunctionType, CodeType]]:
+    """Give the live functions of a key a candidate's code; they with the code that they had."""
+    try:
+        code = compile(one["text"], one["file"], "exec", dont_inherit=True)
+        for name in one["names"]:
+            inner = [c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name]
+            code = inner[-1]
+    except (SyntaxError, ValueError, IndexError):
+        return []
+    before = []
+    for function in live[one["file"]].get(tuple(one["key"]), ()):
+        old = function.__code__
+        if old.co_freevars == code.co_freevars:
+            function.__code__ = code
+            before.append((function, old))
+    return before
 
 
 def live_functions(files: dict[str, str]) -> Live:

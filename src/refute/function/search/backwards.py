@@ -1,0 +1,260 @@
+"""Repair with a project's own tests: mutation testing run backwards.
+
+Edits of the functions that red tests execute, likeliest first: by the prior of their kind, and by
+how much the lines that they change are suspected. Each becomes the code of the live function in a
+warm process of the project's own runner, which runs the cheapest red test, then the other red ones,
+then the green ones that execute the function (`workspace.inside`). What turns red green and keeps
+green is written into the file and run once more from the start.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from refute.core.problems import FunctionProblem
+from refute.function.contract import Candidate, MethodResult
+from refute.function.search.edit import Edit, applied
+from refute.function.search.facts import gather
+from refute.function.search.mutants import singles
+from refute.function.search.reach import neighbours, reachable
+from refute.function.search.rewrite import rewrite
+from refute.function.search.showing import SHOWN, described
+from refute.function.search.vocabulary import vocabulary
+from refute.function.suite import Ran, Seen, Suite
+from refute.source.syntax import Function, first_line, functions_in, parse_module
+from refute.workspace.contract import TestSelection
+from refute.workspace.warm import run_inside
+
+MOST_FUNCTIONS = 12
+"""Functions of the file that are edited, the most suspected ones."""
+MOST = 4_000
+"""Edits that are tried."""
+LISTING = 0.3
+"""Share of the time, at most, for listing the edits."""
+SUSPICION = 2.0
+"""Power of a line's suspicion beside the prior of an edit."""
+CONFIRMING = 120.0
+"""Seconds for the tests, run with the fix from the start."""
+_NO_FIX = "no edit of one place turns the failing tests green and keeps the others green"
+
+
+LIKELY = 3.0
+"""Log weight by which a fix may be less likely than the first and make it a proposal."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """An edit of a function."""
+
+    function: str
+    node: Function
+    edit: Edit
+
+
+@dataclass(slots=True)
+class _Fix:
+    """An edit that turns a red test green, and none red."""
+
+    tried: _Tried
+    turned: tuple[str, ...]
+    """Ids of the red tests that it turns green."""
+    outcomes: Sequence[tuple[str, str, bool]] = ()
+    """Calls like those that the tests make, what comes of each, and whether it returns."""
+
+
+@dataclass(slots=True)
+class _Held:
+    """The fixes, those that turn most tests first, and how many edits were tried."""
+
+    fixes: list[_Fix] = field(default_factory=list)
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectRepair:
+    """Fixes of one file of a project, by its own tests."""
+
+    suite: Suite
+    file: str
+    """Where the code stands in the project."""
+    jobs: int
+
+    def repaired(self, problem: FunctionProblem, seen: Seen, seconds: float) -> MethodResult:
+        """Fixes that turn the red tests of a function green, within so many seconds for listing
+        and trying edits. Raises `WorkspaceUnavailable`."""
+        start = time.monotonic()
+        tree = parse_module(problem.code)
+        until = start + LISTING * seconds
+        tried = _listed(problem, tree, self.file, seen.red, self.suite, until)
+        nodes = {id(one.node): one.node for one in tried}.values()
+        green = [
+            test
+            for test in self.suite.tests
+            if test.passed and any(test.executes(self.file, node) for node in nodes)
+        ]
+        left = start + seconds - time.monotonic()
+        held = self._held(tried, tree, seen.red, green, problem.code, left)
+        candidates: list[Candidate] = []
+        reservations: list[str] = []
+        for one in held.fixes[:SHOWN]:
+            with applied([one.tried.edit]):
+                code = rewrite(problem.code, tree)
+            if self.lost(code, green, one.turned) is None:
+                if not candidates:
+                    reservations += _reservations(one, held, seen.red, green, self.file)
+                edit = one.tried.edit
+                candidates.append(Candidate(code, edit.weight, (described(edit),)))
+        return MethodResult(
+            given=tuple(test.unit for test in (*seen.red, *seen.green)),
+            failing=tuple(test.failing for test in seen.red),
+            candidates=tuple(candidates),
+            tried=held.count,
+            seconds=time.monotonic() - start,
+            notes=() if candidates else (_NO_FIX,),
+            reservations=tuple(reservations),
+        )
+
+    def lost(self, code: str, green: Sequence[Ran], turned: Sequence[str] = ()) -> str | None:
+        """A test that does not pass with the code in the file, in a run of its own; None: all do.
+
+        `green`: those that pass now; `turned`: those that are to. Raises `WorkspaceUnavailable`.
+        """
+        wanted = [*turned, *(test.id for test in green)]
+        if not wanted:
+            return None
+        workspace = self.suite.workspace
+        workspace.write(self.file, code.encode())
+        report = workspace.run_tests(TestSelection(tests=tuple(wanted)), timeout=CONFIRMING)
+        passed = {one.id for one in report.results if one.outcome == "passed"}
+        if not report.trusted:
+            return report.remark
+        return next((name for name in wanted if name not in passed), None)
+
+    def _held(
+        self, tried: Sequence[_Tried], tree: ast.Module, red: Sequence[Ran], green: Sequence[Ran],
+        code: str, seconds: float,
+    ) -> _Held:  # fmt: skip
+        """The edits that turn a red test green and keep the others."""
+        if not tried or seconds <= 0:
+            return _Held()
+
+        def costs(tests: Sequence[Ran]) -> list[tuple[str, float, float]]:
+            return sorted(((t.id, t.cpu, t.wall) for t in tests), key=lambda one: one[1])
+
+        names = {id(node): name.split(".") for name, node in functions_in(tree).items()}
+        job: dict[str, Any] = {
+            "job": "candidates",
+            "seconds": seconds,
+            "jobs": self.jobs,
+            "reds": costs(red),
+            "greens": costs(green),
+            "candidates": [
+                {
+                    "file": self.file,
+                    "key": (one.node.name, first_line(one.node)),
+                    "names": names[id(one.node)],
+                    "text": _alone(one, names[id(one.node)][:-1]),
+                    "weight": one.edit.weight,
+                }
+                for one in tried
+            ],
+        }
+        self.suite.workspace.write(self.file, code.encode())
+        chosen = [test.id for test in (*red, *green)]
+        records, _ = run_inside(self.suite.workspace, chosen, job, seconds)
+        held, fixes = _Held(), dict[int, _Fix]()
+        for record in records:
+            match record:
+                case {"candidate": int(at), "turned": list(turned), "broken": ""} if turned:
+                    if 0 <= at < len(tried):
+                        fixes[at] = _Fix(tried[at], tuple(map(str, turned)))
+                case {"compared": int(at), "outcomes": list(rows)} if at in fixes:
+                    fixes[at].outcomes = [(str(c), str(t), r is True) for c, t, r in rows]
+                case {"done": True, "tried": int(count)}:
+                    held.count = count
+        held.fixes = sorted(
+            fixes.values(), key=lambda one: (-len(one.turned), -one.tried.edit.weight)
+        )
+        return held
+
+
+def _reservations(
+    one: _Fix, held: _Held, red: Sequence[Ran], green: Sequence[Ran], file: str
+) -> Iterator[str]:
+    """Why a fix is no more than a proposal."""
+    if len(one.turned) < len(red):
+        yield f"{len(red) - len(one.turned)} of {len(red)} failing tests still fail"
+    if len(one.turned) == 1 and not any(test.executes(file, one.tried.node) for test in green):
+        yield "no other test executes the function: give another"
+    least = one.tried.edit.weight - LIKELY
+    for other in held.fixes:
+        if other.tried.edit.weight >= least and len(other.turned) >= len(one.turned):
+            for (call, text, _), (_, rival, _) in zip(one.outcomes, other.outcomes, strict=False):
+                if text != rival:
+                    yield f"another fix that is as likely does otherwise with {call}"
+                    return
+
+
+def _listed(
+    problem: FunctionProblem, tree: ast.Module, file: str, red: Sequence[Ran], suite: Suite,
+    until: float,
+) -> list[_Tried]:  # fmt: skip
+    """The edits, likeliest first."""
+    suspicion = suite.suspicion
+    highest = max(
+        (suspicion[file, n] for test in red for n in test.lines.get(file, ())), default=1.0
+    )
+
+    def bonus(stmts: tuple[ast.stmt, ...]) -> float | None:
+        if not stmts or isinstance(stmts[0], Function | ast.ClassDef):
+            return None  # a live function cannot be given what stands around it
+        score = max(suspicion.get((file, n), 0.0) for stmt in stmts for n in _head(stmt))
+        return SUSPICION * math.log(score / highest) if score else None
+
+    def suspected(node: Function) -> float:
+        lines = range(first_line(node), (node.end_lineno or node.lineno) + 1)
+        return max((suspicion.get((file, n), 0.0) for n in lines), default=0.0)
+
+    nodes = {name: node for name, node in functions_in(tree).items() if suspected(node)}
+    own = problem.entry_point
+    order = sorted(nodes, key=lambda name: (name != own, -suspected(nodes[name])))
+    found: list[_Tried] = []
+    for name in order[:MOST_FUNCTIONS]:
+        near = neighbours(tree, name)
+        focus = reachable(tree, [name.partition(".")[0]])
+        facts = gather(focus, problem.description if name == own else "", near,
+                       vocabulary(tree, name))  # fmt: skip
+        part = ast.Module([nodes[name]], [])
+        found += (
+            _Tried(name, nodes[name], edit) for edit in singles(part, facts, bonus, until=until)
+        )
+        if time.monotonic() > until:
+            break
+    found.sort(key=lambda one: -one.edit.weight)
+    return found[:MOST]
+
+
+def _head(stmt: ast.stmt) -> range:
+    """The lines of a statement without those of the statements in it."""
+    body = getattr(stmt, "body", None)
+    last = body[0].lineno - 1 if body else stmt.end_lineno or stmt.lineno
+    return range(stmt.lineno, max(last, stmt.lineno) + 1)
+
+
+def _alone(one: _Tried, classes: Sequence[str]) -> str:
+    """The source of the edited function, in classes of its classes' names: a name with two
+    underscores, and `super`, mean what they do there."""
+    decorators, one.node.decorator_list = one.node.decorator_list, []
+    try:
+        with applied([one.edit]):
+            made: ast.stmt = one.node
+            for name in reversed(classes):
+                made = ast.ClassDef(name, [], [], [made], [])
+            return ast.unparse(ast.Module([made], []))
+    finally:
+        one.node.decorator_list = decorators

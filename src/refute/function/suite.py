@@ -1,0 +1,248 @@
+"""A project's own tests as oracles: they run as they stand, in the project's own runner.
+
+A test belongs to every function that it executes. A red one accuses the functions whose lines are
+executed by red tests more than by green ones (Ochiai: Abreu, Zoeteweij and van Gemund, 2007), if it
+is red for the same cause in other surroundings too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, ValidationError, convert
+
+from refute.core.problems import ProjectTest, UnitTest, Want
+from refute.core.remarks import remark
+from refute.errors import InputError
+from refute.function.contract import FailingTest
+from refute.function.verified import ENVIRONMENT
+from refute.sandbox import Raised
+from refute.sandbox.doctest_check import without_addresses
+from refute.source.syntax import Function, first_line
+from refute.workspace.checkout import Checkout, in_checkout
+from refute.workspace.contract import Workspace
+from refute.workspace.patches import is_test_file
+from refute.workspace.snapshot import checkout_root, freshen
+from refute.workspace.warm import reason_of, run_inside
+
+SECONDS = 60.0
+"""For running the tests once."""
+ELSEWHERE = {"TZ": "XYZ-13:45", "LC_ALL": "C", "COLUMNS": "53", "LINES": "17", "USER": "somebody",
+             "PYTHONHASHSEED": "7"}  # fmt: skip
+"""Other surroundings, in which a red test is run once more."""
+
+ENDLESS = "DoesNotEnd"
+"""What a test raises in the process that runs it when it takes too long: its time says nothing."""
+
+Line = tuple[str, int]
+"""A file of the project and a line of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a test did."""
+
+    id: str
+    passed: bool
+    failed: bool
+    """Neither: it was skipped, or is expected to fail."""
+    lines: Mapping[str, frozenset[int]]
+    """Lines of the project's functions that it executed, by file."""
+    cpu: float
+    wall: float
+    """Seconds; 0 of one that does not end."""
+    kind: str = ""
+    """Of the exception that ended it."""
+    message: str = ""
+    trail: tuple[Line, ...] = ()
+    """Where the exception went through the project, outermost first."""
+
+    def executes(self, file: str, node: Function) -> bool:
+        """Whether it executed a line of the function's body."""
+        body = range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1)
+        return not self.lines.get(file, frozenset()).isdisjoint(body)
+
+    @property
+    def unit(self) -> UnitTest:
+        """The test, as results show it."""
+        return UnitTest(ProjectTest(self.id), Want(None), source=self.id.partition("::")[0])
+
+    @property
+    def failing(self) -> FailingTest:
+        """With what came of it."""
+        first = next(iter(self.message.splitlines()), "")
+        return FailingTest(self.unit, Raised(self.kind, first))
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The project's tests that execute a function."""
+
+    green: tuple[Ran, ...] = ()
+    red: tuple[Ran, ...] = ()
+    """Those that accuse it."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The tests of a project that were run."""
+
+    root: Path
+    tests: tuple[Ran, ...]
+    workspace: Workspace = field(repr=False)
+
+    @cached_property
+    def suspicion(self) -> Mapping[Line, float]:
+        """Ochiai's similarity of each line that a red test executes."""
+        red = [test for test in self.tests if test.failed]
+        green = [test for test in self.tests if test.passed]
+        fails, passes = _executions(red), _executions(green)
+        return {
+            line: count / math.sqrt(len(red) * (count + passes[line]))
+            for line, count in fails.items()
+        }
+
+    def score(self, test: Ran, file: str, node: Function) -> tuple[float, int, int]:
+        """How much a red test suspects a function: by its lines, then by how near it is to where
+        the exception came from, then by how few other tests execute it."""
+        body = range(first_line(node), (node.end_lineno or node.lineno) + 1)
+        own = [(file, line) for line in test.lines.get(file, ()) if line in body]
+        near = [place for place, (at, line) in enumerate(test.trail) if at == file and line in body]
+        others = sum(one.passed and one.executes(file, node) for one in self.tests)
+        score = max((self.suspicion[line] for line in own), default=0.0)
+        return score, near[-1] if near else -1, -others
+
+    def seen(
+        self, modules: Sequence[tuple[str, Mapping[str, Function]]], *, named: bool
+    ) -> list[dict[str, Seen]]:
+        """The tests that execute the functions of files. A red one accuses the function that it
+        suspects most, alone; where they are `named`, each that it executes."""
+        every = [(file, name, node) for file, own in modules for name, node in own.items()]
+        accused: dict[tuple[str, str], list[Ran]] = defaultdict(list)
+        for test in self.tests:
+            reached = [one for one in every if test.failed and test.executes(one[0], one[2])]
+            if reached and not named:
+                reached = [max(reached, key=lambda one: self.score(test, one[0], one[2]))]
+            for file, name, _ in reached:
+                accused[file, name].append(test)
+        return [
+            {
+                name: Seen(
+                    tuple(t for t in self.tests if t.passed and t.executes(file, node)),
+                    tuple(accused[file, name]),
+                )
+                for name, node in own.items()
+            }
+            for file, own in modules
+        ]
+
+
+def _executions(tests: Sequence[Ran]) -> Counter[Line]:
+    return Counter((file, n) for test in tests for file, lines in test.lines.items() for n in lines)
+
+
+@contextmanager
+def project_suite(tests: Path, python: Path | None) -> Iterator[Suite]:
+    """Run the tests of a file or a folder once, in a copy of the checkout that holds them.
+
+    `python`: the interpreter of the project's tests; None: the active one. Raises `InputError`,
+    `WorkspaceUnavailable`.
+    """
+    root = checkout_root(tests)
+    with in_checkout(Checkout(root, python, "pytest"), "")[1]() as workspace:
+        freshen(workspace, root)
+        yield _run(workspace, root, tests)
+
+
+def _run(workspace: Workspace, root: Path, tests: Path) -> Suite:
+    files = (tests.resolve().relative_to(root).as_posix(),)
+    sources = {path: "" for path in workspace.files()
+               if path.endswith(".py") and not is_test_file(path)}  # fmt: skip
+    job = {"job": "map", "files": sources, "mutants": [], "jobs": 1,
+           "first": SECONDS, "seconds": SECONDS}  # fmt: skip
+    records, output = run_inside(workspace, files, job, SECONDS)
+    ran = [*_ran(records)]
+    if not ran:
+        raise InputError(f"{tests}: no test was run: {reason_of(output)}")
+    for record in records:
+        match record:
+            case {"broken": str(file), "why": str(reason)}:
+                remark([f"{file}: cannot be collected: {reason}"])
+            case {"left": int(left)}:
+                remark([f"no time was left for {left} of {left + len(ran)} tests"])
+    red = [test for test in ran if test.failed]
+    again: dict[str, Ran] = {}
+    if red:
+        names = [test.id for test in red]
+        records, _ = run_inside(workspace, names, {**job, "files": {}}, SECONDS, ELSEWHERE)
+        again = {one.id: one for one in _ran(records)}
+    told: Counter[str] = Counter()
+    kept = []
+    for test in ran:
+        reason = _no_oracle(test, again.get(test.id)) if test.failed else ""
+        if reason:
+            told[reason] += 1
+        else:
+            kept.append(test)
+    for reason, count in told.items():
+        remark([f"{count} failing test{'s' * (count > 1)} not believed: {reason}"])
+    return Suite(root, tuple(kept), workspace)
+
+
+def _no_oracle(test: Ran, again: Ran | None) -> str:
+    """Why a red test says nothing about the code; "": it does."""
+    if again is None or not again.failed:
+        return "they pass in other surroundings"
+    told, now = (without_addresses(one.message) for one in (test, again))
+    if (again.kind, now) != (test.kind, told):
+        return "they fail otherwise in other surroundings"
+    if test.kind in ENVIRONMENT and (not test.trail or is_test_file(test.trail[-1][0])):
+        return ENVIRONMENT[test.kind]
+    if not test.trail:
+        return "what they raise does not come out of the project"
+    return ""
+
+
+class _Cause(Struct):
+    type: str = ""
+    text: str = ""
+    trail: list[tuple[str, int]] = []
+
+
+class _Record(Struct):
+    """What the process that runs the tests writes of one of them, if nobody meddles with it."""
+
+    test: str
+    ok: bool
+    failed: bool
+    cpu: float
+    wall: float
+    lines: dict[str, list[int]]
+    cause: _Cause
+
+
+def _ran(records: Sequence[Mapping[str, Any]]) -> Iterator[Ran]:
+    for record in records:
+        try:
+            one = convert(record, _Record)
+        except ValidationError:
+            continue
+        endless = one.cause.type == ENDLESS
+        yield Ran(
+            one.test,
+            one.ok,
+            one.failed,
+            {file: frozenset(lines) for file, lines in one.lines.items()},
+            0.0 if endless else one.cpu,
+            0.0 if endless else one.wall,
+            one.cause.type,
+            one.cause.text,
+            tuple(at for at in one.cause.trail if not at[0].startswith(("..", "/"))),
+        )

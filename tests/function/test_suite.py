@@ -1,0 +1,173 @@
+"""A project's own tests as oracles: run as they stand, and repair as mutation testing backwards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ..diffing.repositories import commit
+
+Run = Callable[..., tuple[int, str, str]]
+
+SPANS = """\
+class Spans:
+    def __init__(self, *pairs):
+        self.pairs = list(pairs)
+
+    def chop(self, begin, end):
+        kept = []
+        for low, high in self.pairs:
+            if low < begin:
+                kept.append((low, min(high, begin)))
+            if high > end:
+                kept.append((max(low, end), high))
+        self.pairs = kept
+
+    def total(self):
+        return sum(self.__width(pair) for pair in self.pairs)
+
+    def __width(self, pair):
+        low, high = pair
+        return high - low
+
+
+def rounds(n, step):
+    count = 0
+    while n > 0:
+        n -= step
+        count += 1
+    return count
+"""
+TESTS = """\
+import os
+import unittest
+
+import pytest
+
+from spans import Spans, rounds
+
+
+@pytest.mark.parametrize(("span", "left"), [((1, 2), [(0, 1), (2, 9)]), ((3, 5), [(0, 3), (5, 9)]),
+                                            ((-7, -4), [(0, 9)]), ((12, 9), [(0, 9)])])
+def test_chop(span, left):
+    spans = Spans((0, 9))
+    spans.chop(*span)
+    assert spans.pairs == left
+
+
+class TestTotal(unittest.TestCase):
+    def test_one(self):
+        self.assertEqual(Spans((2, 5)).total(), 3)
+
+    def test_two(self):
+        self.assertEqual(Spans((1, 4), (6, 8)).total(), 5)
+
+
+@pytest.mark.parametrize(("n", "step", "count"), [(6, 2, 3), (7, 2, 4), (0, 1, 0)])
+def test_rounds(n, step, count):
+    assert rounds(n, step) == count
+
+
+def test_what_conftest_sets():
+    assert os.environ["SPANS"] == "set"
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    files = {"pyproject.toml": "", "conftest.py": 'import os\n\nos.environ["SPANS"] = "set"\n'}
+    commit(tmp_path, {**files, "spans.py": SPANS, "tests/test_spans.py": TESTS})
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def plant(project: Path, old: str, new: str, *, file: str = "spans.py") -> None:
+    text = (project / file).read_text()
+    assert old in text
+    (project / file).write_text(text.replace(old, new))
+
+
+def states(out: str) -> dict[str, str]:
+    return {one["function"]: one["state"] for one in json.loads(out)["functions"]}
+
+
+@pytest.mark.parametrize(
+    ("target", "old", "new"),
+    [
+        pytest.param("Spans.chop", "pairs = kept", "pairs = begin", id="called-as-a-statement"),
+        pytest.param("Spans.total", "high - low", "high + low", id="in-a-private-helper"),
+        pytest.param("rounds", "count += 1", "count += 2", id="candidates-that-never-end"),
+        pytest.param("rounds", "n -= step", "n += step", id="a-test-that-never-ends"),
+    ],
+)
+def test_a_fix(refute: Run, project: Path, target: str, old: str, new: str) -> None:
+    plant(project, old, new)
+    status, out, err = refute("debug", f"spans.py::{target}", "--tests", "tests", "--write")
+    assert (status, (project / "spans.py").read_text()) == (0, SPANS), out + err
+
+
+def test_a_red_test_accuses_one_function(refute: Run, project: Path) -> None:
+    plant(project, "min(high, begin)", "min(high, end)")
+    status, out, _ = refute("hunt", "spans.py", "--tests", "tests", "--json")
+    wrong = {name for name, state in states(out).items() if state == "wrong"}
+    assert (status, wrong) == (1, {"Spans.chop"})
+
+
+def test_what_says_nothing_about_the_code(refute: Run, project: Path) -> None:
+    """Red for its surroundings, for want of a file, and outside of the code: nothing is wrong."""
+    odd = """
+
+def test_surroundings():
+    assert rounds(1, 1) == 1 and os.environ.get("USER") == "somebody"
+
+
+def test_file():
+    assert rounds(1, 1) == 1 and open("no-such-file")
+"""
+    plant(project, TESTS, TESTS + odd, file="tests/test_spans.py")
+    status, out, err = refute("hunt", "spans.py::rounds", "--tests", "tests/test_spans.py")
+    assert (status, "passes" in out) == (0, True)
+    assert "1 failing test not believed: they pass in other surroundings" in err
+    assert "1 failing test not believed: a file of its own is missing" in err
+
+
+def test_a_fix_with_a_rival_is_proposed(refute: Run, project: Path) -> None:
+    """`a - b` and `a % b` both pass: an input tells them apart."""
+    (project / "less.py").write_text("def less(a, b):\n    return a * b\n")
+    (project / "tests" / "test_less.py").write_text(
+        "from less import less\n\n\ndef test_less():\n    assert less(7, 4) == 3\n"
+    )
+    status, out, _ = refute("debug", "less.py", "--tests", "tests/test_less.py", "--json")
+    assert status == 4
+    assert "does otherwise with less(" in "".join(json.loads(out)["reservations"])
+
+
+def test_what_a_test_forges_is_run_again(refute: Run, project: Path) -> None:
+    """A test file that writes down that a candidate holds, and into the checkout."""
+    plant(project, "high - low", "0")
+    forged = f"""
+import atexit, json, pathlib
+
+def forge():
+    line = {{"candidate": 0, "turned": ["tests/test_spans.py::TestTotal::test_one"], "broken": ""}}
+    for file in pathlib.Path(".").glob(".refute-*/results.jsonl"):
+        file.open("a").write(json.dumps(line) + chr(10))
+
+atexit.register(forge)
+forge()
+try:
+    pathlib.Path({str(project / "spans.py")!r}).write_text("stolen")
+except OSError:
+    pass
+"""
+    plant(project, TESTS, forged + TESTS, file="tests/test_spans.py")
+    before = (project / "spans.py").read_text()
+    status, out, _ = refute("debug", "spans.py::Spans.total", "--tests", "tests", "--json")
+    assert status in (0, 1), _
+    assert json.loads(out)["state"] in ("wrong", "fixed")
+    if status == 0:  # by the search, in spite of it
+        assert "high - low" in json.loads(out)["code"]
+    assert (project / "spans.py").read_text() == before
