@@ -8,7 +8,7 @@ import pytest
 
 from refute.errors import EnvironmentBroken, WorkspaceUnavailable
 from refute.workspace import settling
-from refute.workspace.pythons import allows, candidates, requires_python
+from refute.workspace.interpreters import allows, candidates, requires_python
 from refute.workspace.requirements import Requirements
 from refute.workspace.settling import Asked, Settled, settle
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError, PatchRejected
-from refute.workspace.built import with_built
-from refute.workspace.snapshot import apply_to_checkout, snapshot
+from refute.workspace.snapshot import apply_to_checkout, snapshot, with_built
 
 from ..diffing.repositories import commit, git
 

@@ -9,11 +9,10 @@ from typing import cast
 from refute.core.methods import Spawn
 from refute.core.problems import IssueProblem
 from refute.errors import InputError
-from refute.workspace.built import with_built
 from refute.workspace.factory import open_local, prepare
 from refute.workspace.infer import infer_recipe
 from refute.workspace.recipe import Runner
-from refute.workspace.snapshot import checkout_root, clone_at, snapshot
+from refute.workspace.snapshot import checkout_root, clone_at, snapshot, with_built
 
 
 @dataclass(frozen=True, slots=True)

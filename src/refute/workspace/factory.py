@@ -28,9 +28,8 @@ from refute.workspace.environment import (
 from refute.workspace.gitrun import GitFailed
 from refute.workspace.infer import MOST_READ, Reader, infer_runner
 from refute.workspace.installed_copies import MACHINE, installed_copies, own_packages
-from refute.workspace.interpreters import is_here
+from refute.workspace.interpreters import candidates, is_here
 from refute.workspace.local import LocalBackend
-from refute.workspace.pythons import candidates
 from refute.workspace.recipe import WORK_TREE, Recipe
 from refute.workspace.repositories import Clone, find_clone
 from refute.workspace.requirements import asked_by_build, infer_requirements, name_of

@@ -7,11 +7,12 @@ repository; what the checkout has besides (changes, new files that are not ignor
 from __future__ import annotations
 
 import os
+import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from refute.core.remarks import remark
 from refute.core.storage import ScratchFolder, cache_folder
@@ -32,6 +33,13 @@ IDENTITY = {
     for part, value in (("NAME", "refute"), ("EMAIL", "refute@localhost"))
 }
 """Environment of git: whose the commits are that are made here."""
+
+
+_EXTENSION = (".so", ".pyd")
+_LARGEST = 64 << 20
+"""Bytes of an extension module that is taken along."""
+_HEAD = 1024
+_GENERATED = re.compile(rb"\bgenerated\b", re.IGNORECASE)
 
 
 def snapshot(path: Path) -> tuple[Path, str]:
@@ -84,22 +92,57 @@ def snapshot(path: Path) -> tuple[Path, str]:
             )  # fmt: skip
             run(*update, "--add", "--remove", "--replace", "--stdin", given=added)
             run(*update, "--index-info", given=_submodules(clone.work_tree, links))
-            tree = git("write-tree", options=options, env=env).decode().strip()
-            head = _head(clone)
-            if head and _asked(clone, "rev-parse", f"{head}^{{tree}}") == tree:
-                commit = head
-            else:
-                date = _date(clone, head)
-                env |= {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
-                parents = ("-p", head) if head else ()
-                made = git(
-                    "commit-tree", tree, *parents, "-m", "as it is", options=options, env=env
-                )
-                commit = made.decode().strip()
-            git("update-ref", f"refs/heads/{commit}", commit, options=options)
+            commit = _commit_index(options, env, _head(clone))
         except GitFailed as error:
             raise WorkspaceUnavailable(f"{path}: cannot be read by git: {error}") from None
     return folder, commit
+
+
+def with_built(folder: Path, commit: str, root: Path) -> str:
+    """A commit in `folder` (of `snapshot`): `commit`, and what a build has written into the
+    packages of the checkout at `root`; `commit` itself where that is nothing.
+
+    Git ignores such files, so that no snapshot has them, and without them the packages cannot be
+    imported; others stay where they are, for they may hold secrets. Taken are ignored files beside
+    Python files of the commit: extension modules, and modules that say that they are generated or
+    are named after the version. Raises `WorkspaceUnavailable`.
+    """
+    with ScratchFolder() as scratch:
+        options = (f"--git-dir={folder}", f"--work-tree={root}")
+        env = {"GIT_INDEX_FILE": os.fspath(Path(scratch) / "index"), **IDENTITY}
+        try:
+            git("read-tree", commit, options=options, env=env)
+            clone, index = find_clone(str(root)), Path(env["GIT_INDEX_FILE"])
+            tracked = clone.list_files("--cached", index=index)
+            packages = {PurePosixPath(one).parent for one in tracked if one.endswith(".py")}
+            listed = clone.list_files("--others", "--ignored", "--directory", index=index)
+            found = [
+                one for one in listed
+                if PurePosixPath(one).parent in packages and _is_built(root / one)
+            ]  # fmt: skip
+            if not found:
+                return commit
+            git(
+                "update-index", "--add", "-z", "--stdin",
+                folder=root, given="\0".join(found).encode("utf-8", "surrogateescape"),
+                options=options, env=env,
+            )  # fmt: skip
+            return _commit_index(options, env, commit)
+        except GitFailed as error:
+            raise WorkspaceUnavailable(f"{root}: cannot be read by git: {error}") from None
+
+
+def _is_built(path: Path) -> bool:
+    if path.is_symlink() or not path.is_file():
+        return False
+    if path.suffix in _EXTENSION:
+        return path.stat().st_size <= _LARGEST
+    if path.suffix != ".py":
+        return False
+    if "version" in path.stem.lower():
+        return True
+    with path.open("rb") as file:
+        return _GENERATED.search(file.read(_HEAD)) is not None
 
 
 def apply_to_checkout(patch: str, path: Path) -> list[str]:
@@ -212,7 +255,7 @@ def _submodules(root: Path, paths: Iterable[str]) -> Iterator[str]:
 
 def _objects(clone: Clone) -> Path:
     """The object store, which linked work trees share."""
-    common = _asked(clone, "rev-parse", "--git-common-dir")
+    common = clone.git("rev-parse", "--git-common-dir").decode().strip()
     return (clone.git_dir / common).resolve() / "objects"
 
 
@@ -231,17 +274,26 @@ def borrow_objects(clone: Clone, folder: Path) -> None:
             (folder / name).write_text(text)
 
 
-def _asked(clone: Clone, *words: str) -> str:
-    return clone.git(*words).decode().strip()
-
-
 def _head(clone: Clone) -> str:
     try:
-        return _asked(clone, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        return clone.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}").decode().strip()
     except GitFailed:
         return ""  # nothing is committed yet
 
 
-def _date(clone: Clone, head: str) -> str:
-    """The date of HEAD, so that the hash depends on the content alone."""
-    return _asked(clone, "show", "-s", "--format=%cI", head) if head else "2000-01-01T00:00:00Z"
+def _commit_index(options: Sequence[str], env: Mapping[str, str], head: str) -> str:
+    """A commit of what the index holds on top of `head` ("": of nothing), or `head` itself where
+    it holds that; under a reference, so that it stays. Its date is that of `head`: the hash depends
+    on the content alone."""
+    tree = git("write-tree", options=options, env=env).decode().strip()
+    old, commit, date = "", head, "2000-01-01T00:00:00Z"
+    if head:  # not `git show`, which looks for its parents: a shallow clone has none
+        told = git("cat-file", "commit", head, options=options).decode("utf-8", "replace")
+        old, committer = told.split("\n")[0], told.partition("\ncommitter ")[2]
+        date = " ".join(committer.partition("\n")[0].split()[-2:])
+    if old != f"tree {tree}":
+        dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+        words = ("commit-tree", tree, *(("-p", head) if head else ()), "-m", "as it is")
+        commit = git(*words, options=options, env={**env, **dates}).decode().strip()
+    git("update-ref", f"refs/heads/{commit}", commit, options=options)
+    return commit
