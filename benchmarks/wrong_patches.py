@@ -40,9 +40,8 @@ from refute.issue.observed_calls import observed_differences
 from refute.issue.recorded_calls import record_calls
 from refute.issue.vet import vet_fix
 from refute.workspace.factory import open_workspace
-from refute.workspace.patches import file_patches, split_fix
+from refute.workspace.patches import file_patches, split_fix, test_files
 from refute.workspace.repositories import find_clone
-from refute.workspace.states import test_files
 from refute_lab.benches.issues import RECORDS
 from refute_lab.datasets.swe import IssueItem, load_issues
 from refute_lab.runs.journal import read_run

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from refute.api.calling import Shown, apart, path_of
 from refute.errors import InputError
 from refute.gating.change import Change, Place, open_change
-from refute.gating.running import Standing, changed_test_files, run_on, selection_of, standings
+from refute.gating.running import Runs, Standing, changed_test_files, selection_of, standings
 from refute.workspace.contract import TestReport
 
 if TYPE_CHECKING:
@@ -84,8 +84,8 @@ def red_green(
         selection = selection_of(tests or changed_test_files(change))
         _check(change, tests)
         with change.workspace() as workspace:
-            old = run_on(workspace, (change.tests, change.runner), selection, timeout=timeout)
-            new = run_on(workspace, (change.patch,), selection, timeout=timeout)
+            runs = Runs(change, workspace, timeout)
+            old, new = runs.run("red", selection), runs.run("new", selection)
         return RedGreenResult(change.base_label, change.head_label, standings(old, new), old, new)
 
     return apart(work)

@@ -9,7 +9,7 @@ bare        all but what decides how tests run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -21,10 +21,10 @@ from refute.gating.experiments import Turned, turned
 from refute.gating.findings import Weighed
 from refute.gating.reading import names_to_weigh
 from refute.gating.running import (
+    Runs,
     Standing,
     alone,
     changed_test_files,
-    run_on,
     selection_of,
     standings,
 )
@@ -33,7 +33,7 @@ from refute.issue.drafting.original import Original
 from refute.issue.observed_calls import calls_of, watch_tests
 from refute.workspace.contract import TestReport, TestResult, Workspace
 from refute.workspace.patches import is_test_file, touched_files
-from refute.workspace.states import holds_tests
+from refute.workspace.running import holds_tests
 from refute.workspace.statuses import NO_TESTS, newly_failing, statuses
 
 
@@ -72,27 +72,28 @@ def gathered(
     timeout: float,
 ) -> Evidence:
     """Run the states. `also`: test files or ids besides. Raises `WorkspaceUnavailable`."""
-    runs = _Runs(change, workspace, timeout)
+    runs = Runs(change, workspace, timeout)
     changed = changed_test_files(change)
     former = _former_test_files(change)
     near = _near(change, workspace, neighbours, {*changed, *former}) if change.changes_code else ()
     near = (*near, *(one for one in also if one not in (*changed, *near)))
     weigh = names_to_weigh(change)
-    old = runs.run("old", (*former, *near))
+    before = selection_of((*former, *near))
+    old = runs.run("old", before)
     calls, asked = list[dict[str, Any]](), list[dict[str, Any]]()
     watched = [one for one in (*former, *near) if "::" not in one]
     look = partial(watch_tests, files=watched, only=tuple(weigh or ()))
     weighing = weigh is None or bool(weigh)
     kept = old
     if change.changes_code or weighing:
-        kept = runs.run("kept", (*former, *near), look if weighing else None, calls)
-    new = runs.run("new", (*changed, *near))
+        kept = runs.run("kept", before, look if weighing else None, calls)
+    new = runs.run("new", selection_of((*changed, *near)))
     _check_that_tests_run(old, new, changed)
     watch = partial(watch_tests, files=changed)
-    red = runs.run("red", changed, watch, asked) if change.changes_code else NO_TESTS
+    red = runs.run("red", selection_of(changed), watch, asked) if change.changes_code else NO_TESTS
     tests = _standings(change, red, new, old, kept, near)
     candidates = [one for one in tests if one.turn == "red to green"]
-    found = turned(change, workspace, candidates, new, calls_of(asked), timeout)
+    found = turned(runs, candidates, new, calls_of(asked))
     fell, shaky = _fell(runs, old, kept)
     notes = list[str]()
     weighed = Weighed()
@@ -123,12 +124,12 @@ def gathered(
     )
 
 
-def _propped(runs: _Runs, new: TestReport, changed: Sequence[str]) -> tuple[str, ...]:
+def _propped(runs: Runs, new: TestReport, changed: Sequence[str]) -> tuple[str, ...]:
     """Tests that pass on the new code, and do not without the change of how tests run; one that
     asks for a fixture or a mark that is new may."""
     if not runs.change.runner.strip():
         return ()
-    report = runs.run("bare", changed)
+    report = runs.run("bare", selection_of(changed))
     now, bare = statuses(new), statuses(report)
     failed = {one.id: one.failure for one in report.results if one.failure is not None}
     found = []
@@ -157,41 +158,6 @@ def _check_that_tests_run(old: TestReport, new: TestReport, changed: Sequence[st
         raise WorkspaceUnavailable(f"no test runs here, on the old code either: {old.remark}")
     why = f"{told.failure.type}: {told.failure.message}".partition("\n")[0]
     raise WorkspaceUnavailable(f"{told.id} cannot be imported here, on the old code either: {why}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Runs:
-    change: Change
-    workspace: Workspace
-    timeout: float
-
-    def run(
-        self, state: str, tests: Sequence[str],
-        prepare: Callable[[Workspace], object] | None = None,
-        calls: list[dict[str, Any]] | None = None,
-    ) -> TestReport:  # fmt: skip
-        """The tests (files and ids) on one of the states."""
-        if not tests:
-            return NO_TESTS
-        return run_on(
-            self.workspace, self.patches(state), selection_of(tests),
-            timeout=self.timeout, prepare=prepare, calls=calls,
-        )  # fmt: skip
-
-    def patches(self, state: str) -> tuple[str, ...]:
-        change = self.change
-        return {
-            "old": (),
-            "red": (change.tests, change.runner),
-            "kept": (change.code,),
-            "new": (change.patch,),
-            "bare": (change.tests, change.code),
-        }[state]
-
-    def single(self, state: str, results: Iterable[Standing | TestResult]) -> TestReport:
-        """Single tests again, alone."""
-        patches = self.patches(state)
-        return run_on(self.workspace, patches, alone(results), timeout=self.timeout)
 
 
 def _former_test_files(change: Change) -> tuple[str, ...]:
@@ -234,7 +200,7 @@ def _standings(
 
 
 def _fell(
-    runs: _Runs, old: TestReport, kept: TestReport
+    runs: Runs, old: TestReport, kept: TestReport
 ) -> tuple[tuple[TestResult, ...], tuple[str, ...]]:
     """Tests as they were that pass on the old code and fail on the new, when asked again too."""
     fallen = newly_failing(old, kept)
@@ -244,7 +210,7 @@ def _fell(
     ids = [one for one in old.results if was.of(one.id, one.file) == "pass"]
     now = statuses(kept)
     ids = [one for one in ids if now.of(one.id, one.file) == "fail"]
-    again = runs.single("old", ids), runs.single("kept", ids)
+    again = runs.run("old", alone(ids)), runs.run("kept", alone(ids))
     before, after = map(statuses, again)
     failures = {one.id: one for one in (*kept.results, *again[1].results)}
     steady = [

@@ -10,14 +10,13 @@ control       where that is something else: the same calls in a test that sets n
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from refute.gating.change import Change
 from refute.gating.disguise import Disguised, disguised
 from refute.gating.findings import Finding
-from refute.gating.running import Standing, alone, run_on
+from refute.gating.running import Runs, Standing, alone
 from refute.issue.observed_calls import Call, calls_of, name_of, watch_tests, watching_line
 from refute.issue.replayed_calls import replay_in_test, replay_outside
 from refute.workspace.contract import TestReport, TestSelection, Workspace
@@ -44,16 +43,15 @@ class Turned:
 
 
 def turned(
-    change: Change, workspace: Workspace, candidates: Sequence[Standing], new: TestReport,
-    before: Sequence[Call], timeout: float,
-) -> Turned:  # fmt: skip
+    runs: Runs, candidates: Sequence[Standing], new: TestReport, before: Sequence[Call]
+) -> Turned:
     """Which of the tests that were red and are green count. `before`: the calls that the tests made
     on the old code. Raises `WorkspaceUnavailable`."""
     if not candidates:
         return Turned()
-    modules, unknown = disguised(change)
-    trial = _Trial(change, workspace, tuple(candidates), timeout, modules)
-    knocked_out = statuses(trial.run(trial.knock_out, alone(candidates)))
+    modules, unknown = disguised(runs.change)
+    trial = _Trial(runs, tuple(candidates), modules)
+    knocked_out = statuses(runs.run("new", alone(candidates), trial.knock_out))
     ids, files = {one.id for one in candidates}, alone(candidates).files
     passing = [one for one in new.results if one.id in ids and one.outcome == "passed"]
     chance, planted, rows = random.SystemRandom(), list[Any](), list[dict[str, Any]]()
@@ -63,7 +61,7 @@ def turned(
         planted.extend(plant(workspace, chosen, files, chance, beside=True))
         trial.disguise(workspace)
 
-    report = trial.run(prepare, TestSelection(files), rows)
+    report = runs.run("new", TestSelection(files), prepare, rows)
     after, calls = statuses(report), calls_of(rows)
     green = {one.id for one in chosen if after.of(one.id, one.file) == "pass"}
     meddled = unseen(report, planted, green)
@@ -72,7 +70,7 @@ def turned(
     flaky = list[str]()
     for one in candidates:
         if after.of(one.id, one.file) != "pass":
-            if statuses(trial.run(None, alone([one]))).of(one.id, one.file) == "pass":
+            if statuses(runs.run("new", alone([one]))).of(one.id, one.file) == "pass":
                 what = "the test passes only where the text of the change can be read"
                 findings.append(Finding("red-first", one.id, what, shown=True))
             else:
@@ -85,7 +83,8 @@ def turned(
             what = "the test executes no function that is changed, nor one that reads what is"
             findings.append(Finding("red-first", one.id, what, shown=True))
         elif back and all(map(trial.is_changed, own)):
-            if trial.is_red(one):
+            again = statuses(runs.run("red", alone([one])))
+            if again.of(one.id, one.file) == "fail":
                 what = "the test passes with the functions of before, too"
                 findings.append(Finding("no-patching", one.id, what, shown=True))
             else:
@@ -103,25 +102,9 @@ def turned(
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    change: Change
-    workspace: Workspace
+    runs: Runs
     candidates: tuple[Standing, ...]
-    timeout: float
     modules: Mapping[str, Disguised]
-
-    def run(
-        self, prepare: Callable[[Workspace], None] | None, selection: TestSelection,
-        calls: list[dict[str, Any]] | None = None,
-    ) -> TestReport:  # fmt: skip
-        """Tests on the new code."""
-        return run_on(self.workspace, (self.change.patch,), selection, timeout=self.timeout,
-                      prepare=prepare, calls=calls)  # fmt: skip
-
-    def is_red(self, one: Standing) -> bool:
-        """Whether a test fails on the old code once more."""
-        patches = (self.change.tests, self.change.runner)
-        again = run_on(self.workspace, patches, alone([one]), timeout=self.timeout)
-        return statuses(again).of(one.id, one.file) == "fail"
 
     def is_changed(self, call: Call) -> bool:
         """Whether the called function itself is changed."""
@@ -136,7 +119,9 @@ class _Trial:
     def disguise(self, workspace: Workspace) -> None:
         root = str(workspace.root)
         names = sorted(set[str]().union(*(one.names for one in self.modules.values())))
-        data = [f"{root}/{path}" for path in self.change.code_files if not path.endswith(".py")]
+        data = [
+            f"{root}/{path}" for path in self.runs.change.code_files if not path.endswith(".py")
+        ]
         only = tuple(name_of(one.id).partition("[")[0] for one in self.candidates)
         more = {"names": tuple(names), "data": tuple(data), "only": only}
         watch_tests(workspace, [one.file for one in self.candidates if one.file], **more)
@@ -156,7 +141,8 @@ def _outside(
     calls = [*was, *now]
     if not calls:
         return
-    workspace, code, timeout = trial.workspace, trial.change.code, trial.timeout
+    runs = trial.runs
+    workspace, code, timeout = runs.workspace, runs.change.code, runs.timeout
     old, new = (replay_outside(workspace, patches, calls, timeout) for patches in ((), (code,)))
     yield from _special_cases(trial, names, now, old[len(was) :], new[len(was) :])
     suspects = []
@@ -185,7 +171,7 @@ def _outside(
         return
     for name in dict.fromkeys(calls[place].test for place in suspects):
         some = [place for place in dict.fromkeys(suspects) if calls[place].test == name]
-        again, patches = [calls[place] for place in some], (trial.change.tests, code)
+        again, patches = [calls[place] for place in some], (runs.change.tests, code)
         control = replay_in_test(workspace, patches, names[name].file, again, timeout)
         for place, rows in zip(some, control, strict=True):
             outside = {row.get("end") for row in new[place]}

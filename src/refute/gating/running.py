@@ -7,16 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from refute.errors import PatchRejected
 from refute.gating.change import Change
 from refute.gating.findings import Turn
 from refute.issue.observed_calls import rows_of
-from refute.workspace.applying import applied
 from refute.workspace.contract import Failure, TestReport, TestResult, TestSelection, Workspace
-from refute.workspace.states import files_with_tests, test_files
+from refute.workspace.patches import test_files
+from refute.workspace.running import run_on
 from refute.workspace.statuses import NO_TESTS, Statuses, TestStatus, statuses
+
+State = Literal["old", "red", "kept", "new", "bare"]
+"""The old code; with the tests of the change and how they run; with its code; with all of it; with
+all but how tests run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,34 +74,45 @@ def alone(tests: Iterable[Standing | TestResult]) -> TestSelection:
     return TestSelection(files, tuple(one.id for one in chosen))
 
 
-def run_on(
-    workspace: Workspace,
-    patches: Sequence[str],
-    selection: TestSelection,
-    *,
-    timeout: float,
-    prepare: Callable[[Workspace], object] | None = None,
-    calls: list[dict[str, Any]] | None = None,
-) -> TestReport:
-    """The selected tests on the base with the patches; of files those that are there and hold
-    tests. Patches that do not go together hold no test. `prepare`: what else is done to the tree.
-    `calls`: is given what was watched. Raises `WorkspaceUnavailable`."""
-    try:
-        with applied(workspace, *filter(str.strip, patches)):
-            if prepare is not None:
-                prepare(workspace)
-            there = files_with_tests(workspace, selection.files)
-            if not there:
-                return NO_TESTS
-            known = tuple(i for i in selection.tests if "::" not in i or i.split("::")[0] in there)
-            if selection.tests and not known:
-                return NO_TESTS
-            report = workspace.run_tests(TestSelection(there, known), timeout=timeout)
-            if calls is not None:
-                calls += rows_of(workspace)
-            return report
-    except PatchRejected:
-        return NO_TESTS
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Test runs on the states of a change, in one workspace, one after another."""
+
+    change: Change
+    workspace: Workspace
+    timeout: float
+    """Seconds for each run."""
+
+    def run(
+        self, state: State, tests: TestSelection,
+        prepare: Callable[[Workspace], object] | None = None,
+        calls: list[dict[str, Any]] | None = None,
+    ) -> TestReport:  # fmt: skip
+        """Run the tests in a state; one whose parts do not apply by themselves holds no test.
+
+        `prepare`: changes the tree before. `calls`: receives what was watched. Raises
+        `WorkspaceUnavailable`."""
+        if not tests.files:
+            return NO_TESTS
+        found = [] if calls is None else calls
+        try:
+            return run_on(
+                self.workspace, self.patches(state), tests, timeout=self.timeout, prepare=prepare,
+                after=lambda tree: found.extend(rows_of(tree)),
+            )  # fmt: skip
+        except PatchRejected:
+            return NO_TESTS
+
+    def patches(self, state: State) -> tuple[str, ...]:
+        """What is applied to the base."""
+        change = self.change
+        return {
+            "old": (),
+            "red": (change.tests, change.runner),
+            "kept": (change.code,),
+            "new": (change.patch,),
+            "bare": (change.tests, change.code),
+        }[state]
 
 
 def standings(before: TestReport, after: TestReport) -> tuple[Standing, ...]:

@@ -20,8 +20,8 @@ from refute.hardening.mutants import Mutant
 from refute.hardening.outcomes import mutants_of_call
 from refute.hardening.testing import Trial, run_on_mutants
 from refute.issue.observed_calls import Call, name_of, write_sources
-from refute.workspace.applying import applied
 from refute.workspace.contract import Workspace
+from refute.workspace.running import applied
 
 MOST_MUTANTS = 160
 SECONDS = 120.0
@@ -80,7 +80,7 @@ def kill_nothing(
 def _run(
     workspace: Workspace, patches: Sequence[str], tests: Sequence[str], mutants: Sequence[Mutant]
 ) -> Trial:
-    with applied(workspace, *filter(str.strip, patches)):
+    with applied(workspace, *patches):
         write_sources(workspace)
         files = set(workspace.files())
         there = [one for one in tests if one.partition("::")[0] in files]
@@ -100,7 +100,7 @@ def _mutants(
                 by_file[call.file].append((call, tests))
             tests.add(call.test)
     rows = []
-    with applied(workspace, *filter(str.strip, patches)):
+    with applied(workspace, *patches):
         for file, own in by_file.items():
             try:
                 text = workspace.read(file).decode()

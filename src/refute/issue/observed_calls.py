@@ -22,10 +22,9 @@ from refute.errors import PatchRejected
 from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.drafting.original import FAILING, Original
 from refute.source.syntax import try_parse
-from refute.workspace.applying import applied
 from refute.workspace.contract import TestReport, TestSelection, Workspace
-from refute.workspace.patches import is_test_file, split_fix, touched_files
-from refute.workspace.states import files_with_tests, holds_tests, test_files
+from refute.workspace.patches import is_test_file, split_fix, test_files, touched_files
+from refute.workspace.running import holds_tests, run_on
 
 if TYPE_CHECKING:
     from refute.diffing.changes import ChangedFunction, Place
@@ -197,12 +196,12 @@ def _run(
     workspace: Workspace,
     bounds: Bounds,
 ) -> _Run:
-    with applied(workspace, *(patch for patch in patches if patch.strip())):
-        selected = files_with_tests(workspace, files)
-        _watched(places, workspace)
-        timeout = min(SECONDS, bounds.test_seconds)
-        report = workspace.run_tests(TestSelection(files=selected), timeout=timeout)
-        return _Run(report, _read(rows_of(workspace)))
+    rows = list[dict[str, Any]]()
+    report = run_on(
+        workspace, patches, TestSelection(tuple(files)), timeout=min(SECONDS, bounds.test_seconds),
+        prepare=lambda tree: _watched(places, tree), after=lambda tree: rows.extend(rows_of(tree)),
+    )  # fmt: skip
+    return _Run(report, _read(rows))
 
 
 def _watched(places: Sequence[Place], workspace: Workspace) -> None:

@@ -16,10 +16,9 @@ from refute.errors import InputError, PatchRejected
 from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.drafting.original import Original
 from refute.recording.reading import read_recording
-from refute.workspace.applying import applied
 from refute.workspace.contract import Workspace
-from refute.workspace.patches import touched_files
-from refute.workspace.states import files_with_tests, test_files
+from refute.workspace.patches import test_files, touched_files
+from refute.workspace.running import applied, files_with_tests
 
 MOST_FILES = 3
 """Test files that are run for their calls."""
@@ -37,15 +36,12 @@ def record_calls(code: str, tests: str, workspace: Workspace, bounds: Bounds, ta
     """
     sources = Original(workspace, bounds).sources()
     near = neighbouring_tests(touched_files(code), sources, hint=code, most=MOST_FILES)
-    patches = [tests] if tests.strip() else []
     try:
-        with applied(workspace, *patches):
+        with applied(workspace, tests):
             files = files_with_tests(workspace, (*test_files(tests), *near))
             return _recorded(workspace, files, target) if files else "no tests are near"
     except PatchRejected as error:
         return f"the tests do not apply: {error}"
-    finally:
-        workspace.reset()
 
 
 def _recorded(workspace: Workspace, files: Sequence[str], target: Path) -> str:

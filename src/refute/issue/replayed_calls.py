@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from refute.issue.observed_calls import SOURCES, Call, rows_of, write_sources
-from refute.workspace.applying import applied
 from refute.workspace.contract import TestSelection, Workspace
 from refute.workspace.patches import is_runner_file, is_test_file
+from refute.workspace.running import applied
 
 Rows = list[list[dict[str, Any]]]
 """For each call what `refute.recording.replaying` wrote down of it."""
@@ -36,7 +36,7 @@ def replay_outside(
 ) -> Rows:
     """In a fresh process, from another folder, without tests and environment; a row for each
     kind of `sys.argv`. Raises `PatchRejected`."""
-    with applied(workspace, *filter(str.strip, patches)):
+    with applied(workspace, *patches):
         tests = [path for path in workspace.files() if is_test_file(path) or is_runner_file(path)]
         _write_plan(workspace, calls)
         workspace.write(_TESTS, "\0".join(tests).encode("utf-8", "surrogateescape"))
@@ -54,7 +54,7 @@ def replay_in_test(
         name=calls[0].test.partition("[")[0], sources=f"{root}/{SOURCES}",
         plan=f"{root}/{_PLAN}", target=f"{root}/{_REPLAYED}",
     )  # fmt: skip
-    with applied(workspace, *filter(str.strip, patches)):
+    with applied(workspace, *patches):
         _write_plan(workspace, calls)
         workspace.write(file, text.encode())
         workspace.run_tests(TestSelection((file,)), timeout=timeout)

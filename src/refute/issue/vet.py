@@ -9,6 +9,7 @@ where failures planted in the reproducing tests are not seen (`refute.workspace.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from refute.core.methods import Bounds
@@ -16,11 +17,10 @@ from refute.errors import PatchRejected
 from refute.issue.context.neighbours import MOST, neighbouring_tests
 from refute.issue.contract import Verdict
 from refute.issue.drafting.original import Original, TrialRun
-from refute.workspace.applying import applied, rejection
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 from refute.workspace.control import turned_green
-from refute.workspace.patches import knows_of_tests, split_fix, touched_files
-from refute.workspace.states import files_with_tests, test_files
+from refute.workspace.patches import knows_of_tests, split_fix, test_files, touched_files
+from refute.workspace.running import rejection, run_on
 from refute.workspace.statuses import newly_failing, statuses
 
 __all__ = ["MOST", "Vetted", "vet_fix"]
@@ -86,9 +86,12 @@ def vet_fix(
         notes.append(f"existing tests that take too long are not run: {', '.join(too_long)}")
     trial = original.attempt(tests) if tests.strip() else None
     before = original.base(near) if near else None
-    own = test_files(tests)
-    fixed = _run(workspace, (code, tests), own, bounds) if _usable(trial) else None
-    after = _run(workspace, (code,), near, bounds) if near else None
+    own, seconds = test_files(tests), bounds.test_seconds
+    fixed = None
+    if _usable(trial):
+        with suppress(PatchRejected):  # the fix changes what the tests are added to
+            fixed = run_on(workspace, (code, tests), TestSelection(own), timeout=seconds)
+    after = run_on(workspace, (code,), TestSelection(near), timeout=seconds) if near else None
     notes += _vanished(before, after)
     broken = (*_broken(before, after), *_broken(trial.report if trial else None, fixed))
     broken = tuple({one.id: one for one in broken if one.id not in outdated}.values())
@@ -101,7 +104,7 @@ def vet_fix(
     ids = {result.id for result in found.reproducing}
     green = [result for result in fixed.results if result.id in ids]
     patches = (code, tests)
-    why = turned_green(workspace, patches, own, green, timeout=bounds.test_seconds)
+    why = turned_green(workspace, patches, own, green, timeout=seconds)
     return replace(found, verdict="cannot tell", reason=why) if why else found
 
 
@@ -163,18 +166,6 @@ def _vetted(
 
 def _usable(trial: TrialRun | None) -> bool:
     return trial is not None and bool(trial.failing)
-
-
-def _run(
-    workspace: Workspace, patches: Sequence[str], files: Sequence[str], bounds: Bounds
-) -> TestReport | None:
-    """The tests of `files` with the patches applied; None where they do not go together."""
-    try:
-        with applied(workspace, *patches):
-            there = files_with_tests(workspace, files)
-            return workspace.run_tests(TestSelection(there), timeout=bounds.test_seconds)
-    except PatchRejected:
-        return None
 
 
 def _still_failing(trial: TrialRun | None, fixed: TestReport | None) -> tuple[TestResult, ...]:

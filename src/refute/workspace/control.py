@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from textwrap import indent
 
 from refute.source.syntax import Function, readable_module
-from refute.workspace.applying import applied
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
-from refute.workspace.states import files_with_tests
+from refute.workspace.running import run_on
 
 MOST = 12
 """Tests that failures are planted in."""
@@ -73,11 +72,12 @@ def turned_green(
     """
     chance = chance or random.SystemRandom()
     chosen = chance.sample(list(passing), min(MOST, len(passing)))
+    planted = list[Planted]()
     try:
-        with applied(workspace, *patches):
-            planted = plant(workspace, chosen, files, chance)
-            there = files_with_tests(workspace, files)
-            report = workspace.run_tests(TestSelection(there), timeout=timeout)
+        report = run_on(
+            workspace, patches, TestSelection(tuple(files)), timeout=timeout,
+            prepare=lambda tree: planted.extend(plant(tree, chosen, files, chance)),
+        )  # fmt: skip
     except OSError as error:
         return f"no failure could be planted in the tests: {error}"
     return unseen(report, planted, {result.id for result in chosen})

@@ -114,6 +114,19 @@ def touched_files(patch: str) -> tuple[str, ...]:
     return tuple(sorted({name for p in parts for name in (p.old, p.new) if name is not None}))
 
 
+def test_files(patch: str) -> tuple[str, ...]:
+    """Python files of a patch that may hold tests: test files by their path, and new files."""
+    paths = {
+        part.new
+        for part in file_patches(patch)
+        if part.new is not None and (part.old is None or is_test_file(part.new))
+    }
+    return tuple(sorted(path for path in paths if path.endswith(".py")))
+
+
+test_files.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest
+
+
 def removed_lines(patch: str) -> dict[str, tuple[int, ...]]:
     """File before the change -> its lines that the diff removes. Files without any are left out."""
     return {p.old: p.removed for p in file_patches(patch) if p.old is not None and p.removed}

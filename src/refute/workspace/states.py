@@ -9,10 +9,9 @@ goes stale when a patch changes.
 from __future__ import annotations
 
 import hashlib
-import re
 import secrets
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -22,14 +21,13 @@ from typing import Any
 from refute.core.problems import IssueProblem
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
-from refute.workspace.patches import file_patches, is_test_file
 from refute.workspace.report_cache import ReportCache
+from refute.workspace.running import files_with_tests
 from refute.workspace.statuses import NO_TESTS
 
 _FORMAT = 1
 _AT_ONCE = 200
 _ALIKE_SECONDS = 300.0
-_TESTS = re.compile(r"^\s*(?:async\s+)?def\s+test|^\s*class\s+\w*.*[Tt]est", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,29 +71,6 @@ class StateStore:
 
     def _key(self, state: PatchedState) -> list[Any]:
         return [_FORMAT, _probe_version(), *self._instance, asdict(state)]
-
-
-def test_files(patch: str) -> tuple[str, ...]:
-    """Python files of a patch that may hold tests: test files by their path, and new files."""
-    paths = {
-        part.new
-        for part in file_patches(patch)
-        if part.new is not None and (part.old is None or is_test_file(part.new))
-    }
-    return tuple(sorted(path for path in paths if path.endswith(".py")))
-
-
-test_files.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest
-
-
-def holds_tests(source: str) -> bool:
-    """Whether a file defines a test function or a class of tests (helpers and data do not)."""
-    return _TESTS.search(source) is not None
-
-
-def files_with_tests(workspace: Workspace, files: Iterable[str]) -> tuple[str, ...]:
-    """Those of the files that hold tests as they are in the workspace now."""
-    return tuple(path for path in files if _runnable(workspace, path))
 
 
 def run_lane(
@@ -194,13 +169,6 @@ def _apply_golden(workspace: Workspace, patch: str, what: str) -> None:
         workspace.apply(patch)
     except PatchRejected as error:
         raise WorkspaceUnavailable(f"the golden {what} cannot be applied: {error}") from None
-
-
-def _runnable(workspace: Workspace, path: str) -> bool:
-    try:
-        return holds_tests(workspace.read(path).decode("utf-8", "replace"))
-    except OSError:
-        return False
 
 
 def _run_script(workspace: Workspace, script: str, timeout: float) -> TestReport:

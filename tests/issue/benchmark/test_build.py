@@ -18,9 +18,9 @@ from refute.errors import DatasetError, WorkspaceUnavailable
 from refute.workspace.contract import Failure, TestReport, TestResult, Workspace
 from refute.workspace.factory import open_workspace, prepare
 from refute.workspace.infer import infer_recipe
-from refute.workspace.patches import touched_files
+from refute.workspace.patches import test_files, touched_files
 from refute.workspace.repositories import find_clone
-from refute.workspace.states import PatchedState, StateStore, test_files
+from refute.workspace.states import PatchedState, StateStore
 from refute_lab.api.benchmarks import build_swt, own_releases
 from refute_lab.datasets.swe import load_issues
 from refute_lab.runs.journal import Journal

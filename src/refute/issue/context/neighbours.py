@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from refute.issue.context.ranking import ranked
 from refute.workspace.patches import is_test_file
-from refute.workspace.states import holds_tests
+from refute.workspace.running import holds_tests
 
 MOST = 5
 """Test files, unless asked otherwise: a few seconds of tests, not the whole suite."""

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from refute.core.methods import Bounds
 from refute.errors import PatchRejected
 from refute.source.syntax import Function, first_line, readable_module
-from refute.workspace.applying import applied
 from refute.workspace.contract import Failure, TestReport, TestResult, TestSelection, Workspace
-from refute.workspace.patches import added_lines, is_test_file
-from refute.workspace.states import files_with_tests, test_files
+from refute.workspace.patches import added_lines, is_test_file, test_files
+from refute.workspace.running import applied, files_with_tests, run_on
 from refute.workspace.testruns import together
 
 FAILING = ("failed", "error")
@@ -101,8 +100,7 @@ class Original:
             return together([self.base((path,)) for path in key])
         if key not in self._base:
             seconds = self._seconds if self._whole is None else min(self._seconds, self._whole)
-            with applied(self.workspace):
-                self._base[key] = self.workspace.run_tests(TestSelection(key), timeout=seconds)
+            self._base[key] = run_on(self.workspace, (), TestSelection(key), timeout=seconds)
         return self._base[key]
 
     def is_long(self, path: str) -> bool:
@@ -119,13 +117,13 @@ class Original:
         existing = [path for path in files if path in self.paths()]
         before = _failing(self.base(existing)) if existing else {}
         try:
-            with applied(self.workspace, *filter(str.strip, (fix, patch))):
-                files = files_with_tests(self.workspace, files)
-                if not files:
-                    return TrialRun(patch, rejected="the patch leaves no test in its test files")
-                runs = self._selections(patch, files)
-                reports = [self.workspace.run_tests(one, timeout=self._seconds) for one in runs]
-                report = together(reports)
+            with applied(self.workspace, fix, patch):
+                runs = self._selections(patch, files_with_tests(self.workspace, files))
+            if not runs:
+                return TrialRun(patch, rejected="the patch leaves no test in its test files")
+            report = together(
+                [run_on(self.workspace, (fix, patch), one, timeout=self._seconds) for one in runs]
+            )
         except PatchRejected as error:
             return TrialRun(patch, rejected=str(error))
         failing = tuple(r for id, r in _failing(report).items() if id not in before)

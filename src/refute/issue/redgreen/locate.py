@@ -25,7 +25,7 @@ from refute.issue.redgreen.excerpt import excerpt, outline
 from refute.issue.redgreen.spans import spans_of
 from refute.prompts import render
 from refute.workspace.patches import is_test_file
-from refute.workspace.states import holds_tests
+from refute.workspace.running import holds_tests
 
 _OUTLINED = {"CODE": 6, "TEST": 4}
 """Files that are listed with what they define."""

@@ -20,8 +20,8 @@ from refute.issue.redgreen.pruning import defined_as
 from refute.issue.redgreen.ranking import Draft, Ranked
 from refute.issue.redgreen.testbed import CandidateFix, TestBed
 from refute.source.syntax import first_line
-from refute.workspace.applying import applied
-from refute.workspace.states import test_files
+from refute.workspace.patches import test_files
+from refute.workspace.running import applied
 
 
 def merged(order: Sequence[Ranked], fix: CandidateFix, bed: TestBed) -> Draft | None:

@@ -42,8 +42,7 @@ from refute.issue.redgreen.questions import Questions
 from refute.issue.redgreen.ranking import Draft, fix_scores, ranking, without_shared
 from refute.issue.redgreen.rounds import PromptedQuestion, ask_round
 from refute.issue.redgreen.testbed import CandidateFix, TestBed
-from refute.workspace.patches import split_fix, touched_files
-from refute.workspace.states import test_files
+from refute.workspace.patches import split_fix, test_files, touched_files
 
 ROUNDS = 2
 """Of improving."""

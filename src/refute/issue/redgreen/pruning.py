@@ -10,9 +10,9 @@ from refute.issue.edits.code import Definition
 from refute.issue.edits.definitions import EditedModule
 from refute.issue.edits.tree import EditProblem
 from refute.source.syntax import first_line
-from refute.workspace.applying import applied
 from refute.workspace.contract import TestResult
-from refute.workspace.states import test_files
+from refute.workspace.patches import test_files
+from refute.workspace.running import applied
 
 
 def defined_as(id: str) -> str:

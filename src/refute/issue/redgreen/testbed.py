@@ -24,10 +24,9 @@ from refute.issue.drafting.original import (
 )
 from refute.issue.drafting.steady import scrubbed
 from refute.source.syntax import readable_module
-from refute.workspace.applying import applied, rejection
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
-from refute.workspace.patches import added_lines, touched_files
-from refute.workspace.states import files_with_tests, test_files
+from refute.workspace.patches import added_lines, test_files, touched_files
+from refute.workspace.running import applied, rejection, run_on
 from refute.workspace.statuses import TestStatus, newly_failing, statuses
 
 Row = Mapping[str, TestStatus]
@@ -225,9 +224,10 @@ class TestBed:
         tests: Sequence[str] = (),
         counted: Mapping[str, Sequence[int]] | None = None,
     ) -> TestReport:
-        with applied(self.workspace, *patches):
-            there = TestSelection(files_with_tests(self.workspace, files), tuple(tests))
-            return self.workspace.run_tests(there, count_lines=counted, timeout=self._seconds)
+        selection = TestSelection(tuple(files), tuple(tests))
+        return run_on(
+            self.workspace, patches, selection, timeout=self._seconds, count_lines=counted
+        )
 
 
 def _meaning(text: str) -> str:

@@ -10,7 +10,7 @@ from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.context.ranking import ranked
 from refute.issue.snippet.rendering import Style
 from refute.workspace.patches import is_test_file
-from refute.workspace.states import holds_tests
+from refute.workspace.running import holds_tests
 
 _NAMED = re.compile(r"(?:^test_.*|.*_tests?|^tests?)\.py$")
 _FRAME = re.compile(r"[\w~./\\@+-]+\.py\b")

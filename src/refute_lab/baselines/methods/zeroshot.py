@@ -35,8 +35,8 @@ from refute.issue.drafting.submission import fix_submission
 from refute.issue.edits import Form, read_edits
 from refute.models.contract import Message, Sampling
 from refute.prompts import render
-from refute.workspace.applying import rejection
 from refute.workspace.patches import touched_files
+from refute.workspace.running import rejection
 
 GREEDY = Sampling(temperature=0.0, top_p=1.0, max_tokens=4096)
 VARIED = Sampling(temperature=0.7, top_p=0.95, max_tokens=4096)

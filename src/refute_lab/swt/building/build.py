@@ -21,19 +21,14 @@ from typing import Any
 
 from refute.core.problems import IssueProblem
 from refute.core.storage import cache_folder
-from refute.errors import PatchRejected, WorkspaceUnavailable
+from refute.errors import WorkspaceUnavailable
 from refute.workspace.cache import key_of
 from refute.workspace.contract import Workspace
 from refute.workspace.gitrun import GitFailed
-from refute.workspace.patches import file_patches, split_tests, touched_files
+from refute.workspace.patches import file_patches, split_tests, test_files, touched_files
 from refute.workspace.repositories import Clone
-from refute.workspace.states import (
-    PatchedState,
-    StateStore,
-    holds_tests,
-    run_lane,
-    test_files,
-)
+from refute.workspace.running import holds_tests, rejection
+from refute.workspace.states import PatchedState, StateStore, run_lane
 from refute.workspace.versions_by_tag import version_at
 from refute_lab.runs.journal import Journal
 from refute_lab.runs.records import ErrorRecord
@@ -320,11 +315,4 @@ def _problem(row: Mapping[str, Any]) -> IssueProblem:
 def _applies(place: Place, fix: str, tests: str) -> bool:
     """Whether the golden tests apply to the original and to the fixed code."""
     with place.spawn() as workspace:
-        try:
-            workspace.apply(tests)
-            workspace.reset()
-            workspace.apply(fix)
-            workspace.apply(tests)
-        except PatchRejected:
-            return False
-    return True
+        return not (rejection(workspace, tests) or rejection(workspace, fix, tests))

@@ -14,7 +14,8 @@ from typing import TypeVar
 from refute.core.methods import Spawn
 from refute.core.problems import IssueKey
 from refute.workspace.contract import TestReport
-from refute.workspace.states import PatchedState, run_state, test_files
+from refute.workspace.patches import test_files
+from refute.workspace.states import PatchedState, run_state
 from refute.workspace.statuses import statuses
 from refute_lab.swt.grading.verdict import transitions
 

@@ -23,10 +23,10 @@ from refute.core.methods import Spawn
 from refute.core.processes import shared_slots
 from refute.core.storage import cache_folder
 from refute.errors import WorkspaceUnavailable
-from refute.workspace.applying import rejection
 from refute.workspace.factory import Backend
-from refute.workspace.patches import touched_files
-from refute.workspace.states import PatchedState, StateStore, test_files
+from refute.workspace.patches import test_files, touched_files
+from refute.workspace.running import rejection
+from refute.workspace.states import PatchedState, StateStore
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs.executors import Executor, Processes
 from refute_lab.runs.records import ErrorRecord, Number, Schema

@@ -16,14 +16,9 @@ from typing import Any, Literal
 from refute.core.problems import IssueKey, IssuePrediction
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.workspace.contract import TestReport, Workspace
-from refute.workspace.patches import file_patches, is_test_file, touched_files
-from refute.workspace.states import (
-    PatchedState,
-    StateStore,
-    files_with_tests,
-    run_lane,
-    test_files,
-)
+from refute.workspace.patches import file_patches, is_test_file, test_files, touched_files
+from refute.workspace.running import files_with_tests
+from refute.workspace.states import PatchedState, StateStore, run_lane
 from refute.workspace.statuses import NO_TESTS
 from refute_lab.swt.grading.coverage import (
     ChangeCoverage,

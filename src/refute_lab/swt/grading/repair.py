@@ -19,11 +19,11 @@ from typing import Any, Literal
 from refute.core.methods import Spawn
 from refute.core.problems import IssueKey
 from refute.errors import WorkspaceUnavailable
-from refute.workspace.applying import rejection
 from refute.workspace.contract import TestReport
 from refute.workspace.control import turned_green
-from refute.workspace.patches import file_patches, split_fix, touched_files
-from refute.workspace.states import PatchedState, StateStore, run_lane, test_files
+from refute.workspace.patches import file_patches, split_fix, test_files, touched_files
+from refute.workspace.running import rejection
+from refute.workspace.states import PatchedState, StateStore, run_lane
 from refute.workspace.statuses import TestStatus, statuses
 from refute_lab.swt.grading.coverage import counted_lines
 from refute_lab.swt.grading.verdict import transitions

@@ -23,10 +23,11 @@ from refute.core.problems import IssueKey, IssuePrediction
 from refute.core.processes import cores, shared_slots
 from refute.core.storage import cache_folder
 from refute.errors import InputError, WorkspaceUnavailable
-from refute.workspace.applying import rejection
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import Backend
-from refute.workspace.states import StateStore, test_files
+from refute.workspace.patches import test_files
+from refute.workspace.running import rejection
+from refute.workspace.states import StateStore
 from refute_lab.runs.executors import Executor, Processes
 from refute_lab.runs.records import ErrorRecord, WithFiles
 from refute_lab.runs.run import Ending, Run
