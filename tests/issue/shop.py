@@ -21,7 +21,7 @@ from refute.workspace.base import Base
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import open_workspace, prepare
 from refute.workspace.recipe import WORK_TREE, Recipe
-from refute.workspace.states import StateStore
+from refute.workspace.states import state_reports
 from refute_lab.swt.grading.grade import IssueGrade, Terms, grade_prediction
 
 from ..diffing.repositories import commit
@@ -121,7 +121,7 @@ class Shop:
         spawn: Callable[[], Workspace] | None = None,
         **terms: object,
     ) -> IssueGrade:
-        store = StateStore(self.states, self.problem, "local")
+        store = state_reports(self.states, self.problem, "local")
         return grade_prediction(
             IssuePrediction(self.problem.id, patch),
             key,

@@ -14,31 +14,38 @@ from refute.workspace.contract import Failure, Frame, TestReport, TestResult
 
 
 class ReportCache:
-    """Reports on disk, each under a digest of all that it depends on. Without a directory none."""
+    """Reports in memory and, with a directory, on disk: each under a digest of all that it depends
+    on. `instance`: what is the same for all of them, as JSON data."""
 
-    def __init__(self, directory: Path | None) -> None:
+    def __init__(self, directory: Path | None, *instance: Any) -> None:
         self._directory = directory
+        self._instance = instance
+        self._known: dict[str, TestReport] = {}
 
     def get(self, *key: Any) -> TestReport | None:
         """The report kept under `key` (JSON data; tuples are lists), where there is one."""
-        if self._directory is None:
-            return None
-        try:
-            return read_report(json.loads(self._path(self._directory, key).read_text()))
-        except (OSError, ValueError):
-            return None  # a damaged file is replaced by the next report
+        name = self._name(key)
+        if name not in self._known and self._directory is not None:
+            try:
+                self._known[name] = read_report(json.loads((self._directory / name).read_text()))
+            except (OSError, ValueError):
+                return None  # a damaged file is replaced by the next report
+        return self._known.get(name)
 
     def put(self, report: TestReport, *key: Any) -> None:
-        """Keep a report. Raises `OSError`."""
-        if self._directory is None:
+        """Keep a report, unless its run was meddled with. Raises `OSError`."""
+        if not report.trusted:
             return
-        self._directory.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(report_data(report), separators=(",", ":"))
-        write_atomically(self._path(self._directory, key), text, durable=False)
+        name = self._name(key)
+        self._known[name] = report
+        if self._directory is not None:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            text = json.dumps(report_data(report), separators=(",", ":"))
+            write_atomically(self._directory / name, text, durable=False)
 
-    def _path(self, directory: Path, key: tuple[Any, ...]) -> Path:
-        text = json.dumps(key, sort_keys=True, default=list)
-        return directory / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
+    def _name(self, key: tuple[Any, ...]) -> str:
+        text = json.dumps([*self._instance, *key], sort_keys=True, default=list)
+        return f"{hashlib.sha256(text.encode()).hexdigest()}.json"
 
 
 def report_data(report: TestReport) -> dict[str, Any]:

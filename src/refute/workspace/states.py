@@ -52,31 +52,17 @@ class PatchedState:
     that does not apply is a fault of the data, not of a prediction."""
 
 
-class StateStore:
-    """Reports of states of one instance, on disk by content. None as directory: keeps nothing."""
-
-    def __init__(self, directory: Path | None, problem: IssueProblem, backend: str) -> None:
-        self._cache = ReportCache(directory)
-        recipe = None if problem.recipe is None else asdict(problem.recipe)
-        self._instance = [problem.repo, problem.base_commit, recipe, backend]
-
-    def get(self, state: PatchedState) -> TestReport | None:
-        """The report of the state, where it is known."""
-        return self._cache.get(*self._key(state)) if state.kept else None
-
-    def put(self, state: PatchedState, report: TestReport) -> None:
-        """Keep the report of a run that finished and was not meddled with."""
-        if state.kept and report.status == "finished" and report.trusted:
-            self._cache.put(report, *self._key(state))
-
-    def _key(self, state: PatchedState) -> list[Any]:
-        return [_FORMAT, _probe_version(), *self._instance, asdict(state)]
+def state_reports(directory: Path | None, problem: IssueProblem, backend: str) -> ReportCache:
+    """Reports of states of one instance, each under its `PatchedState`."""
+    recipe = None if problem.recipe is None else asdict(problem.recipe)
+    instance = [problem.repo, problem.base_commit, recipe, backend]
+    return ReportCache(directory, _FORMAT, _probe_version(), *instance)
 
 
 def run_lane(
     states: Sequence[PatchedState],
     spawn: Callable[[], Workspace],
-    store: StateStore,
+    store: ReportCache,
     *,
     timeout: float,
     slot: AbstractContextManager[Any] | None = None,
@@ -94,7 +80,9 @@ def run_lane(
     with ExitStack() as stack:
         for number in order:
             state = states[number]
-            report = NO_TESTS if not state.files and state.script is None else store.get(state)
+            report = NO_TESTS if not state.files and state.script is None else None
+            if report is None and state.kept:
+                report = store.get(asdict(state))
             if report is None:
                 with slot or nullcontext():
                     if workspace is None:
@@ -102,7 +90,8 @@ def run_lane(
                     else:
                         workspace.reset()
                     report = run_state(workspace, state, timeout=timeout)
-                store.put(state, report)
+                if state.kept and report.status == "finished":
+                    store.put(report, asdict(state))
             reports[number] = report
     return [reports[number] for number in range(len(states))]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from refute.workspace.factory import open_workspace, prepare
 from refute.workspace.infer import infer_recipe
 from refute.workspace.patches import test_files, touched_files
 from refute.workspace.repositories import find_clone
-from refute.workspace.states import PatchedState, StateStore
+from refute.workspace.states import PatchedState, state_reports
 from refute_lab.api.benchmarks import build_swt, own_releases
 from refute_lab.datasets.swe import load_issues
 from refute_lab.runs.journal import Journal
@@ -269,7 +269,7 @@ def test_unavailable_is_not_dropped_and_finished_runs_are_kept(
     problem = replace(load_issues_of(tmp_path, row)[0].problem, recipe=recipe_of_row(row))
     fix, tests = row["patch"], row["test_patch"]
     golden = PatchedState(fix, tests, test_files(tests), counted_lines(fix), touched_files(fix))
-    report = StateStore(cache_folder() / "states", problem, "local").get(golden)
+    report = state_reports(cache_folder() / "states", problem, "local").get(asdict(golden))
     assert report is not None
     assert {result.outcome for result in report.results} == {"passed"}
 

@@ -11,7 +11,7 @@ import pytest
 
 from refute import cli
 from refute.errors import WorkspaceUnavailable
-from refute.workspace.states import StateStore
+from refute.workspace.states import state_reports
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.swt.analysis.filters import filter_result
 from refute_lab.swt.grading.filtering import FilterTask, Judgement, judge_fix
@@ -41,7 +41,7 @@ PASSES = new_file(
 
 def judged(shop: Shop, fix: str, tests: str, *, timeout: float = 120.0) -> Judgement:
     task = FilterTask(IssueItem(shop.problem, KEY), fix, tests, 0.75)
-    store = StateStore(shop.states, shop.problem, "local")
+    store = state_reports(shop.states, shop.problem, "local")
     return judge_fix(task, shop.spawn, store, timeout=timeout)
 
 
@@ -102,7 +102,7 @@ def test_golden_tests_that_reproduce_nothing_judge_nothing(shop: Shop) -> None:
 
     key = replace(KEY, test_patch=diff("tests/test_cart.py", TESTS, f"{TESTS}\n\nX = 1\n"))
     task = FilterTask(IssueItem(shop.problem, key), RIGHT, REPRODUCES)
-    store = StateStore(shop.states, shop.problem, "local")
+    store = state_reports(shop.states, shop.problem, "local")
     with pytest.raises(WorkspaceUnavailable, match="reproduce nothing"):
         judge_fix(task, shop.spawn, store, timeout=120.0)
 

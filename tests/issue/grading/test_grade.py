@@ -9,7 +9,7 @@ import pytest
 from refute.core.problems import IssueKey
 from refute.errors import WorkspaceUnavailable
 from refute.workspace.contract import Workspace
-from refute.workspace.states import StateStore
+from refute.workspace.states import state_reports
 from refute_lab.swt.grading.reference_reports import reference_report
 from refute_lab.swt.grading.tasks import golden_reports, with_golden_lines
 
@@ -88,7 +88,7 @@ def test_what_the_suite_imports_is_not_covered_by_a_new_file(
     key = IssueKey("shop-1", diff("shop/cart.py", CART, "RATE = 2\n" + FIXED), golden)
     grade = loading.grade(new_file(source), key=key)
     assert grade.verdict.status == status
-    store = StateStore(loading.states, loading.problem, "local")
+    store = state_reports(loading.states, loading.problem, "local")
     evidence = golden_reports(key, loading.spawn, store=store, timeout=120)
     readings = [with_golden_lines(grade, key, evidence, rule) for rule in ("golden", "printed")]
     for one in (grade, *readings):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from refute.workspace.contract import TestReport
-from refute.workspace.states import PatchedState, StateStore, run_lane
+from refute.workspace import states
+from refute.workspace.contract import TestReport, Workspace
+from refute.workspace.states import PatchedState, run_lane, run_state, state_reports
 
 from ..shop import KEY, PATCH, Shop, diff, new_file
 
@@ -126,20 +126,20 @@ def test_a_test_about_the_issue_still_succeeds(shop: Shop) -> None:
     assert grade.coverage.value == 1.0
 
 
-def test_kept_states_run_before_predicted_ones(shop: Shop, tmp_path: Path) -> None:
+def test_kept_states_run_before_predicted_ones(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[bool] = []
 
-    class Noting(StateStore):
-        def put(self, state: PatchedState, report: TestReport) -> None:
-            ran.append(state.kept)
-            super().put(state, report)
+    def noting(workspace: Workspace, state: PatchedState, *, timeout: float) -> TestReport:
+        ran.append(state.kept)
+        return run_state(workspace, state, timeout=timeout)
 
-    states = [
+    monkeypatch.setattr(states, "run_state", noting)
+    some = [
         PatchedState("", new_file("def test_it(): pass\n"), ("tests/test_new.py",), kept=False),
         PatchedState("", KEY.test_patch, ("tests/test_cart.py",)),
     ]
-    store = Noting(tmp_path, shop.problem, "local")
-    reports = run_lane(states, shop.spawn, store, timeout=120.0)
+    store = state_reports(None, shop.problem, "local")
+    reports = run_lane(some, shop.spawn, store, timeout=120.0)
     assert ran == [True, False]
     assert [len(report.results) for report in reports] == [1, 3]
 
@@ -150,7 +150,7 @@ def test_counters_of_the_kernel_are_chance(shop: Shop) -> None:
         "import os\n\n\ndef test_it():\n    assert (os.getpid(), os.stat(__file__).st_ino) == 0\n"
     )
     state = PatchedState("", new_file(source), ("tests/test_new.py",), kept=False)
-    store = StateStore(None, shop.problem, "local")
+    store = state_reports(None, shop.problem, "local")
     seen = set()
     for _ in range(4):
         (report,) = run_lane([state], shop.spawn, store, timeout=120.0)

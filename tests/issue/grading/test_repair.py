@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError
-from refute.workspace.states import StateStore
+from refute.workspace.states import state_reports
 from refute_lab.api.reporting import read_resolved
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs.records import ErrorRecord
@@ -26,7 +26,7 @@ OF_TESTS = diff("tests/test_cart.py", TESTS, TESTS.replace("assert", "assert Tru
 
 
 def grade(shop: Shop, fix: str) -> FixGrade:
-    store = StateStore(shop.states, shop.problem, "local")
+    store = state_reports(shop.states, shop.problem, "local")
     return grade_fix(fix, KEY, shop.spawn, store, timeout=120.0)
 
 

@@ -8,7 +8,6 @@ that their answers are found.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, astuple
@@ -52,7 +51,6 @@ class Remembering:
         self._cache = ReportCache(memory)
         self._seconds_left = seconds_left
         self._state: list[str] = []
-        self._known: dict[str, TestReport] = {}
 
     def unhurried(self) -> Remembering:
         """The same workspace and memory, for runs that are not kept to the issue's seconds."""
@@ -92,10 +90,8 @@ class Remembering:
         lines = {file: list(numbers) for file, numbers in (count_lines or {}).items()}
         allowed = None if self._state else timeout  # those of the original code are kept, too long
         what = [self._state, *astuple(selection), lines, allowed]
-        key = json.dumps(what, sort_keys=True)
-        known = self._known.get(key) or self._cache.get(*what)
+        known = self._cache.get(*what)
         if known is not None:
-            self._known[key] = known
             return known
         left = self._seconds_left()
         if left < _LEAST_SECONDS:
@@ -104,8 +100,7 @@ class Remembering:
             selection, count_lines=count_lines, timeout=min(timeout, left)
         )
         too_long = report.status == "timeout" and not self._state and timeout <= left
-        if report.trusted and (report.status == "finished" or too_long):
-            self._known[key] = report
+        if report.status == "finished" or too_long:
             self._cache.put(report, *what)
         return report
 

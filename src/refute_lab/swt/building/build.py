@@ -28,7 +28,7 @@ from refute.workspace.gitrun import GitFailed
 from refute.workspace.patches import file_patches, split_tests, test_files, touched_files
 from refute.workspace.repositories import Clone
 from refute.workspace.running import holds_tests, rejection
-from refute.workspace.states import PatchedState, StateStore, run_lane
+from refute.workspace.states import PatchedState, run_lane, state_reports
 from refute.workspace.versions_by_tag import version_at
 from refute_lab.runs.journal import Journal
 from refute_lab.runs.records import ErrorRecord
@@ -292,7 +292,7 @@ class _Stage:
             for code in ("", fix)
         ]
         problem = replace(_problem(row), recipe=recipe_of_row(row))
-        store = StateStore(cache_folder() / "states" if first else None, problem, "local")
+        store = state_reports(cache_folder() / "states" if first else None, problem, "local")
         reports = run_lane(states, place.spawn, store, timeout=self._settings.timeout)
         if why := unrunnable(reports[1]):
             raise WorkspaceUnavailable(f"the golden tests do not run with the golden patch: {why}")

@@ -25,8 +25,9 @@ from refute.core.storage import cache_folder
 from refute.errors import WorkspaceUnavailable
 from refute.workspace.factory import Backend
 from refute.workspace.patches import test_files, touched_files
+from refute.workspace.report_cache import ReportCache
 from refute.workspace.running import rejection
-from refute.workspace.states import PatchedState, StateStore
+from refute.workspace.states import PatchedState, state_reports
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs.executors import Executor, Processes
 from refute_lab.runs.records import ErrorRecord, Number, Schema
@@ -139,7 +140,7 @@ def judge_fixes(
 def judge_fix(
     task: FilterTask,
     spawn: Spawn,
-    store: StateStore,
+    store: ReportCache,
     *,
     timeout: float,
     slot: AbstractContextManager[Any] | None = None,
@@ -211,7 +212,7 @@ def _work(
 ) -> Judgement | ErrorRecord:
     id, task = named
     start, problem = time.monotonic(), task.item.problem
-    store = StateStore(cache_folder() / "states", problem, settings.workspace)
+    store = state_reports(cache_folder() / "states", problem, settings.workspace)
     spawn = spawner(problem, settings.workspace)
     try:
         judged = attributed(

@@ -17,8 +17,9 @@ from refute.core.problems import IssueKey, IssuePrediction
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.workspace.contract import TestReport, Workspace
 from refute.workspace.patches import file_patches, is_test_file, test_files, touched_files
+from refute.workspace.report_cache import ReportCache
 from refute.workspace.running import files_with_tests
-from refute.workspace.states import PatchedState, StateStore, run_lane
+from refute.workspace.states import PatchedState, run_lane
 from refute.workspace.statuses import NO_TESTS
 from refute_lab.swt.grading.coverage import (
     ChangeCoverage,
@@ -86,7 +87,7 @@ def grade_prediction(
     key: IssueKey,
     spawn: Callable[[], Workspace],
     *,
-    store: StateStore,
+    store: ReportCache,
     terms: Terms | None = None,
     slot: AbstractContextManager[Any] | None = None,
 ) -> IssueGrade:
@@ -235,7 +236,7 @@ def run_states(
     patch: str,
     key: IssueKey,
     spawn: Callable[[], Workspace],
-    store: StateStore,
+    store: ReportCache,
     terms: Terms,
     slot: AbstractContextManager[Any] | None,
     files: tuple[str, ...],

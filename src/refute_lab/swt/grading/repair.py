@@ -22,8 +22,9 @@ from refute.errors import WorkspaceUnavailable
 from refute.workspace.contract import TestReport
 from refute.workspace.control import turned_green
 from refute.workspace.patches import file_patches, split_fix, test_files, touched_files
+from refute.workspace.report_cache import ReportCache
 from refute.workspace.running import rejection
-from refute.workspace.states import PatchedState, StateStore, run_lane
+from refute.workspace.states import PatchedState, run_lane
 from refute.workspace.statuses import TestStatus, statuses
 from refute_lab.swt.grading.coverage import counted_lines
 from refute_lab.swt.grading.verdict import transitions
@@ -75,7 +76,7 @@ def grade_fix(
     fix: str,
     key: IssueKey,
     spawn: Spawn,
-    store: StateStore,
+    store: ReportCache,
     *,
     timeout: float,
     slot: AbstractContextManager[Any] | None = None,
@@ -107,7 +108,7 @@ def code_of(fix: str) -> tuple[str, str]:
 
 def states_run(
     spawn: Spawn,
-    store: StateStore,
+    store: ReportCache,
     *,
     timeout: float,
     slot: AbstractContextManager[Any] | None = None,

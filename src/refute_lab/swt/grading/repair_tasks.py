@@ -22,7 +22,7 @@ from refute.core.processes import shared_slots
 from refute.core.storage import cache_folder, write_atomically
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.workspace.factory import Backend
-from refute.workspace.states import StateStore
+from refute.workspace.states import state_reports
 from refute_lab.figures import Figure, mean
 from refute_lab.runs.executors import Executor, Processes
 from refute_lab.runs.records import Count, ErrorRecord, Number, Schema
@@ -118,7 +118,7 @@ def _work(
 ) -> FixRecord | ErrorRecord:
     id, task = named
     start, problem, key = time.monotonic(), task.item.problem, task.item.key
-    store = StateStore(cache_folder() / "states", problem, settings.workspace)
+    store = state_reports(cache_folder() / "states", problem, settings.workspace)
     spawn = spawner(problem, settings.workspace)
     patch, timeout = task.prediction.patch, settings.timeout
     try:

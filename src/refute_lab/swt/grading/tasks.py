@@ -26,8 +26,9 @@ from refute.errors import InputError, WorkspaceUnavailable
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import Backend
 from refute.workspace.patches import test_files
+from refute.workspace.report_cache import ReportCache
 from refute.workspace.running import rejection
-from refute.workspace.states import StateStore
+from refute.workspace.states import state_reports
 from refute_lab.runs.executors import Executor, Processes
 from refute_lab.runs.records import ErrorRecord, WithFiles
 from refute_lab.runs.run import Ending, Run
@@ -173,7 +174,7 @@ def _grade(
         with spawn() as workspace:
             patch = _read(prediction, settings.types, workspace)
     key, terms = task.item.key, settings.terms
-    store = StateStore(cache_folder() / "states", problem, settings.workspace)
+    store = state_reports(cache_folder() / "states", problem, settings.workspace)
     predicted = IssuePrediction(problem.id, patch)
     grade = grade_prediction(predicted, key, spawn, store=store, terms=terms, slot=slots)
     if terms.executable == "own" or terms.mode != "tests":
@@ -212,7 +213,7 @@ def golden_reports(
     key: IssueKey,
     spawn: Callable[[], Workspace],
     *,
-    store: StateStore,
+    store: ReportCache,
     timeout: float,
     slot: AbstractContextManager[Any] | None = None,
 ) -> Evidence:
