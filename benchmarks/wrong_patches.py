@@ -37,7 +37,6 @@ from mutator import bugs
 from refute.api.fixes import changes_of
 from refute.core.methods import Bounds
 from refute.issue.observed_calls import observed_differences
-from refute.issue.recorded_calls import record_calls
 from refute.issue.vet import vet_fix
 from refute.workspace.factory import open_workspace
 from refute.workspace.patches import file_patches, split_fix, test_files
@@ -50,12 +49,11 @@ from refute_lab.swt.predictions import read_predictions
 from refute_lab.swt.workspaces import prepared
 
 
-def by_input(item: IssueItem, wrong: str, scratch: Path, seconds: float) -> tuple[str, str, str]:
-    """What came of it ("differs", "observed", "no difference", "cannot tell"), the input or why
-    there is none, and what became of the calls that the tests near the change make."""
+def by_input(item: IssueItem, wrong: str, scratch: Path, seconds: float) -> tuple[str, str]:
+    """What came of it ("differs", "observed", "no difference", "cannot tell"), and the input or why
+    there is none."""
     base = prepared(item.problem, "local")
     folder = scratch / item.problem.id
-    recorded = scratch / f"{item.problem.id}.jsonl"
     if not folder.exists():
         clone = find_clone(item.problem.repo, None)
         for command in (
@@ -63,27 +61,23 @@ def by_input(item: IssueItem, wrong: str, scratch: Path, seconds: float) -> tupl
             ["git", "-C", str(folder), "checkout", "-q", item.problem.base_commit],
         ):
             subprocess.run(command, check=True, capture_output=True)
-    with open_workspace(base) as workspace:
-        told = record_calls(wrong, "", workspace, Bounds(), recorded)
-    known = recorded if not told else None
-    found = changes_of(wrong, folder, base.python, item.key.patch, recorded=known, seconds=seconds)
+    found = changes_of(wrong, folder, base.python, item.key.patch, seconds=seconds)
     if isinstance(found, str):
         alike = found.startswith("no difference")
-        return "no difference" if alike else "cannot tell", found, told
+        return "no difference" if alike else "cannot tell", found
     comparisons = [one.comparison for one in found.functions]
     shown = [d for one in comparisons for d in one.differences]
     if shown:
-        return "differs", shown[0].scenario.source, told
+        return "differs", shown[0].scenario.source
     if broken := next((one.broken for one in comparisons if one.broken), ""):
-        return "differs", f"import of the module: {broken}", told
+        return "differs", f"import of the module: {broken}"
     with open_workspace(base) as workspace:
         fixes, functions = (wrong, item.key.patch), found.changes.functions
         observed, why = observed_differences(fixes, functions, "", workspace, Bounds())
     if observed:
         one = observed[0]
         call = f"{one.function}({one.given})" if one.function else "it"
-        return "observed", f"{one.test}: {call}: {one.before} | {one.after}", told
-    told = f"{told}; observed: {why or 'no difference'}"
+        return "observed", f"{one.test}: {call}: {one.before} | {one.after}"
     verdict = "cannot tell"
     if any(one.verdict == "no difference" for one in comparisons):
         verdict = "no difference"
@@ -93,7 +87,8 @@ def by_input(item: IssueItem, wrong: str, scratch: Path, seconds: float) -> tupl
         + (f" ({one.reason})" if one.reason else "")
         for one in comparisons
     ]
-    return verdict, "; ".join(lines) or "no function to call", told
+    lines.append(f"observed: {why or 'no difference'}")
+    return verdict, "; ".join(lines)
 
 
 def by_test(item: IssueItem, wrong: str, tests: str) -> bool | None:
@@ -250,11 +245,11 @@ def main() -> None:
             for item in load_issues(arguments.rows, ids=list(predictions)):
                 id = item.problem.id
                 patch = predictions[id].patch
-                found, input, calls = by_input(item, patch, Path(scratch), arguments.seconds)
+                found, input = by_input(item, patch, Path(scratch), arguments.seconds)
                 told = by_test(item, patch, tests[id]) if id in tests else None
                 results.append((found, told))
                 line = {"id": id, "file": file.name, "input": found, "test": told, "shown": input}
-                print(json.dumps({**line, "calls": calls}), flush=True)
+                print(json.dumps(line), flush=True)
     n = len(results)
     inputs = sum(found == "differs" for found, _ in results)
     unknown = sum(found == "cannot tell" for found, _ in results)

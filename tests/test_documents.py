@@ -32,7 +32,7 @@ DOCUMENTS = sorted(
 )
 HOMES = ("", "src", "src/refute", "src/refute_lab", "tests")
 """Folders that a file's name in a document may begin in, besides the document's own."""
-FOREIGN = {"--include", "--pdb", "--refute-record-package", "--refute-record-limit"}
+FOREIGN = {"--include", "--pdb"}
 """Options of other programs that stand alone in a sentence."""
 FOREIGN_FILES = ("boltons/", "more_itertools/")
 """Folders of other projects."""

@@ -64,7 +64,6 @@ def test_every_exception_that_leaves_a_module_is_in_the_tree() -> None:
         "refute.function.scenarios.carving.slicing.CannotCarve",  # counted, and no scenario
         "refute.models.microbatch.TooLarge",  # halves the batch
         "refute.models.openai.BodyRefused",  # said by the HTTP client only
-        "refute.recording.recipes.Unbuildable",  # counted, and no record
         "refute.sandbox.warm.InDoubt",  # the job runs without the warm process
         "refute.workspace.gitrun.GitFailed",  # each caller makes it one of the tree
         "refute_lab.rewards.crossing.CannotCross",  # in the sandbox: the value crosses as a handle

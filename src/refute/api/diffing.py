@@ -98,12 +98,6 @@ class DiffResult(Reported):
         print_diffed(self.diffed, console)
 
 
-def recorded_calls(repo: Path) -> Path | None:
-    """Where a project's recorded calls are, if there are any."""
-    place = repo / ".refute" / "recorded.jsonl"
-    return place if place.is_file() and not place.is_symlink() else None
-
-
 def check_output(output: Path | None, pin: str | None, *, force: bool) -> None:
     """Raise `InputError` where the tests could not be written, before any work."""
     if output is None:

@@ -32,23 +32,17 @@ def changes_of(
     python: Path | None = None,
     other: str | None = None,
     *,
-    recorded: Path | None = None,
     seconds: float = SECONDS,
     base: str | None = None,
 ) -> Diffed | str:
     """What the code of a fix changes in behaviour, against the checkout or against another fix; a
     line of why that cannot be told else. `fix`, `other`: unified diffs against the checkout.
-    `recorded`: calls to begin with, a file of `refute.recording`; None: the repository's
-    `.refute/recorded.jsonl`, where there is one. `seconds`: for one function. `base`: the commit
-    that the fixes are of; None: the checkout as it is."""
-    from refute.api.diffing import recorded_calls
-
+    `seconds`: for one function. `base`: the commit that the fixes are of; None: the checkout."""
     settings = Settings(seconds=seconds, end=end_after(max(TOTAL, 5 * seconds)))
     codes = [split_fix(one)[1] for one in (fix, other) if one is not None]
     try:
         with open_patched(repo, base, *codes) as revisions:
-            calls = recorded or recorded_calls(revisions.repo)
-            return compare(revisions, settings, python=python, recorded=calls)
+            return compare(revisions, settings, python=python)
     except RefuteError as error:
         return " ".join(str(error).split())
 

@@ -17,7 +17,6 @@ from refute.diffing.stated import Stated, stated
 from refute.diffing.working import Comparer, Work
 from refute.errors import RefuteError
 from refute.function.interpreters import interpreter_of
-from refute.recording.reading import read_recorded
 
 __all__ = ["Compared", "Diffed", "compare", "work_of"]
 
@@ -75,7 +74,6 @@ def compare(
     settings: Settings,
     *,
     python: Path | None = None,
-    recorded: Path | None = None,
     about: str = "",
     jobs: int | None = None,
     chosen: Callable[[ChangedFunction], bool] = lambda function: True,
@@ -83,7 +81,7 @@ def compare(
 ) -> Diffed:
     """Compare each changed function of the revisions; `show` is told of each, and how far it is.
 
-    `recorded`: a file that `pytest --refute-record` wrote. `about`: what else is said of the
+    `about`: what else is said of the
     change, as a commit message would. `jobs`: worker processes, each with a sandbox on both sides;
     None: half as many as there are cores. `chosen`: which functions are looked at. Ctrl-C ends it
     with what is done. Raises `InputError`, `SandboxUnavailable`.
@@ -92,7 +90,7 @@ def compare(
         revisions = replace(revisions, messages=(about.strip(), *revisions.messages))
     changes = changed(revisions, settings.end)
     changes = replace(changes, functions=tuple(filter(chosen, changes.functions)))
-    work = work_of(revisions, changes, settings, python=python, recorded=recorded)
+    work = work_of(revisions, changes, settings, python=python)
     done: dict[int, Compared] = {}
     diffed = Diffed(revisions.before.label, revisions.after.label, changes, revisions.repo)
     places = {id(function): place for place, function in enumerate(changes.functions)}
@@ -114,14 +112,12 @@ def work_of(
     settings: Settings,
     *,
     python: Path | None = None,
-    recorded: Path | None = None,
 ) -> Work:
     """What a `Comparer` is told of a change. Raises `InputError`."""
     return Work(
         revisions,
         settings,
         interpreter_of(revisions.repo, python),
-        tuple(read_recorded(recorded)) if recorded is not None else (),
         frozenset(one.after.target for one in changes.functions if not one.is_private),
     )
 

@@ -1,11 +1,9 @@
-"""How a project's own tests, documents and recorded calls use its callables."""
+"""How a project's own tests and documents use its callables."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,6 @@ from refute.function.scenarios.carving import (
     called_on_instances,
     carve,
     classes_around,
-    from_recorded,
     instances_of,
     read_package,
 )
@@ -41,17 +38,13 @@ class Usage:
     """Reads what it is asked for, and keeps it; nothing is executed."""
 
     tree: Tree
-    recorded: Iterable[Any] = ()
-    """Rows of `refute.recording.reading.read_recorded`."""
     _packages: dict[tuple[Path, str], Package] = field(default_factory=dict)
     _tests: dict[str, TestIndex] = field(default_factory=dict)
     _read: dict[int, dict[str, TestFile]] = field(default_factory=dict)
     """Files as they were read with a package's names."""
-    _rows: dict[str, list[Any]] | None = None
 
     def of(self, module: Module, name: str, described: Described) -> Used:
-        """How ``module:name`` is used in the tree's tests and documents, and in what was recorded;
-        the two in turns, so that neither crowds the other out."""
+        """How ``module:name`` is used in the tree's tests and documents."""
         classes = classes_around(module.name, name, described)
         names = [name, *(place.partition(":")[2] for place in classes)]
         top = module.name.partition(".")[0]
@@ -63,23 +56,11 @@ class Usage:
         read = self._read.setdefault(id(package), {})
         how: dict[str, Any] = {"names": package, "seen_from": module.name, "known": read}
         found = carve(files, [target, *classes], **how).scenarios
-        pairs = zip_longest(found[target], from_recorded(self._recorded_of(target), target))
-        scenarios = [one for pair in pairs for one in pair if one is not None]
+        scenarios = list(found[target])
         if len(scenarios) < FEW:
-            scenarios += called_on_instances(target, described, self._made(classes, found))
+            made = {place: found[place] for place in classes}
+            scenarios += called_on_instances(target, described, made)
         return scenarios, instances_of(classes, found)
-
-    def _made(
-        self, classes: Sequence[str], carved: dict[str, list[Scenario]]
-    ) -> dict[str, list[Scenario]]:
-        """How tests make instances of the classes, by their source and as recorded."""
-        return {
-            place: [
-                *from_recorded(self._recorded_of(f"{place}.__init__"), f"{place}.__init__")[:3],
-                *carved[place],
-            ]
-            for place in classes
-        }
 
     def written(
         self, module: Module, name: str, files: Sequence[tuple[str, str]]
@@ -96,10 +77,3 @@ class Usage:
         if key not in self._packages:
             self._packages[key] = read_package(*key, first=(module.name,))
         return self._packages[key]
-
-    def _recorded_of(self, target: str) -> list[Any]:
-        if self._rows is None:
-            self._rows = defaultdict(list)
-            for row in self.recorded:
-                self._rows[row.target].append(row)
-        return self._rows.get(target, [])

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import TracebackType
-from typing import Any
 
 from refute.diffing.callers import callers
 from refute.diffing.changes import ChangedFunction
@@ -35,8 +34,6 @@ class Work:
     revisions: Revisions
     settings: Settings
     interpreter: Interpreter | None
-    recorded: tuple[Any, ...]
-    """Rows of `refute.recording.reading.read_recorded`."""
     themselves: frozenset[str]
     """The public functions that changed: they show their own doing."""
 
@@ -47,7 +44,7 @@ class Comparer:
     def __init__(self, work: Work) -> None:
         self.work = work
         self.old, self.new = Modules(work.revisions.before), Modules(work.revisions.after)
-        self.usage = Usage(work.revisions.after, work.recorded)
+        self.usage = Usage(work.revisions.after)
 
     @cached_property
     def sides(self) -> Sides:

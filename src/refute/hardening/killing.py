@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Any
 
 from refute.diffing.callers import callers
 from refute.diffing.changes import ChangedFunction, place_of
@@ -52,13 +51,12 @@ class Killer:
         self,
         subject: Subject,
         interpreter: Interpreter | None,
-        recorded: tuple[Any, ...],
         seed: int,
     ) -> None:
         self.subject = subject
         self.seed = seed
         self._sides = Sides(subject.tree, subject.tree, interpreter)
-        self._usage = Usage(subject.tree, recorded)
+        self._usage = Usage(subject.tree)
         self._references = References(subject.modules)
 
     def __enter__(self) -> Killer:

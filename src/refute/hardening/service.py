@@ -19,7 +19,6 @@ from refute.hardening.mutants import Mutant, mutants_of, sampled
 from refute.hardening.offering import Offer, as_offer, chosen, confirmed
 from refute.hardening.subject import Subject, open_subject
 from refute.hardening.testing import Fate, Trial, run_on_mutants
-from refute.recording.reading import read_recorded
 from refute.workspace.checkout import Checkout, in_checkout
 from refute.workspace.contract import Workspace
 from refute.workspace.snapshot import freshen
@@ -105,7 +104,6 @@ def harden(
     since: str | None,
     repo: Path,
     python: Path | None = None,
-    recorded: Path | None = None,
     settings: Settings,
     say: Callable[[str], None] = lambda text: None,
 ) -> Hardened:
@@ -136,12 +134,11 @@ def harden(
         hardened.test_files = subject.tests(MOST_FILES)
         checkout = Checkout(root, python, "pytest")
         spawn = in_checkout(checkout, "")[1]
-        calls = tuple(read_recorded(recorded)) if recorded is not None else ()
         with spawn() as workspace:
             try:
                 freshen(workspace, root)
                 _run_tests(hardened, subject, workspace, settings, start, say)
-                with Killer(subject, interpreter_of(root, python), calls, settings.seed) as killer:
+                with Killer(subject, interpreter_of(root, python), settings.seed) as killer:
                     found = _look_for_inputs(hardened, subject, killer, settings, start, say)
                     steady = _steady(found, killer, hardened, settings)
                 say("running the tests that were found")

@@ -36,7 +36,7 @@ SECONDS = 120.0
 """For one run of the tests; the recipe's own limit where that is less."""
 SOURCES = ".refute/sources"
 _FILE = ".refute/watched.jsonl"
-_NEEDED = ("__init__", "looking", "outlining", "watching", "replaying")
+_NEEDED = ("__init__", "outlining", "watching", "replaying")
 _LARGEST = 32 << 20
 _LONGEST = 100_000
 """Characters of a line that is read."""

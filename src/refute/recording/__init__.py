@@ -1,5 +1,5 @@
-"""`pytest --refute-record`: real calls of a project, written down as source while its tests run.
+"""What runs in a project's own tests: what failing ones execute, which calls of chosen functions
+they make, and the same calls once more.
 
-Everything but `reading` runs in the project's own interpreter: the standard library and pytest
-only, in the syntax of Python 3.8. `reading` is the trusted side, for which a record is text.
+The standard library and pytest only, in the syntax of Python 3.8.
 """

@@ -1,18 +1,23 @@
 """Values as short texts that two runs can be compared by: types and fields, no addresses.
 
-No code of a project runs for it (see `looking`). A text says less than the value: what lies deep or
-is too much is `...`, so equal texts are no proof of equal values, but different ones are of
-different values.
+No code of a project runs for it: objects are read through the descriptors of `type` itself. A text
+says less than the value: what lies deep or is too much is `...`, so equal texts are no proof of
+equal values, but different ones are of different values.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
-
-from refute.recording.looking import fields, module_of, qualname
 
 _MOST_VALUES = 120
 _DEEPEST = 4
@@ -30,6 +35,13 @@ _ATOMS: dict[type, Callable[[Any], Any]] = {
 _PRINTABLE = frozenset({"datetime", "decimal", "fractions", "pathlib", "re", "uuid", "_decimal"})
 """Modules of the standard library whose objects say all of themselves in their `repr`."""
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
+_mro = type.__dict__["__mro__"].__get__
+_namespace = type.__dict__["__dict__"].__get__
+_qualname = type.__dict__["__qualname__"].__get__
+_module = vars(type)["__module__"].__get__
+_flags = type.__dict__["__flags__"].__get__
+_HEAP = 1 << 9
+"""Py_TPFLAGS_HEAPTYPE: set for each class that a `class` statement made."""
 
 
 def outline(value: Any, deepest: int = _DEEPEST) -> str:
@@ -53,14 +65,14 @@ class _Outline:
             large = kind is int and value.bit_length() > 4096
             return "..." if large else repr(value)
         if kind is type or issubclass(kind, type):
-            return "<class " + str(qualname(value)) + ">"
+            return "<class " + str(_qualname(value)) + ">"
         if kind is FunctionType or kind is BuiltinFunctionType:
             return "<function " + str(value.__qualname__) + ">"
         if kind is MethodType:
             return "<method " + str(getattr(value.__func__, "__qualname__", "")) + ">"
         if kind is ModuleType:
             return "<module>"
-        if module_of(kind) in _PRINTABLE:
+        if _module_of(kind) in _PRINTABLE:
             return repr(value)
         if self.left < 0 or depth > self.deepest or id(value) in self.inside:
             return "..."
@@ -81,8 +93,8 @@ class _Outline:
         if kind is dict:
             return "{" + self.pairs(list(value.items()), depth) + "}"
         held = self.held(value, depth)
-        own = self.pairs([(name, item) for name, item in fields(value).items()], depth, "=")
-        name: str = qualname(kind)
+        own = self.pairs([(name, item) for name, item in _fields(value).items()], depth, "=")
+        name: str = _qualname(kind)
         return name + "(" + ", ".join(part for part in (held, own) if part) + ")"
 
     def held(self, value: Any, depth: int) -> str:
@@ -107,3 +119,30 @@ class _Outline:
             key = name if mark == "=" and type(name) is str else self.of(name, depth + 1)
             texts.append(key + mark + self.of(item, depth + 1))
         return ", ".join(texts)
+
+
+def _module_of(kind: type) -> str:
+    """The module that a class says it is of; "" where that is no text."""
+    try:
+        name = _module(kind)
+    except AttributeError:
+        return ""
+    return name if type(name) is str else ""
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """The attributes that an object itself holds, in `__dict__` and in slots."""
+    found: dict[str, Any] = {}
+    for base in _mro(type(value)):
+        made = _flags(base) & _HEAP
+        for name, member in list(_namespace(base).items()) if made or base is BaseException else ():
+            if made and type(member) is MemberDescriptorType:
+                try:
+                    found[name] = member.__get__(value)
+                except AttributeError:
+                    pass
+            elif name == "__dict__" and type(member) is GetSetDescriptorType:
+                held = member.__get__(value)
+                if type(held) is dict:
+                    found.update(held)
+    return found

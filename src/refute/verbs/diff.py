@@ -65,9 +65,6 @@ class DiffOptions(Asked):
     issue: Path | None = parameter(
         None, "What the change is for (`-`: stdin).", metavar="ISSUE.md", text=True, for_agents=True
     )
-    recorded: Path | None = parameter(
-        None, "Calls that `pytest --refute-record` wrote.", in_files=True
-    )
     seed: int = parameter(0, "Same seed, same work.", in_files=True)
     python: Path | None = parameter(
         None, "Interpreter to run on (active, or .venv's).", for_agents=True
@@ -93,17 +90,17 @@ def diff(
     `options`: a `DiffOptions`, or its fields by name (`refute diff --help` lists them).
     `revisions`: BASE (against the working tree), BASE..HEAD, BASE...HEAD (from the merge base);
     None: HEAD against the working tree. `only`: targets as of `hunt`; `listed`: they are a list of
-    somebody's, which may be empty. `baseline`: a file of `DiffResult.write_baseline`. `recorded`:
-    by default the repository's `.refute/recorded.jsonl`, where there is one. `model`: of functions
-    of which no difference was found, or of which changed lines were not executed, it writes inputs,
-    in up to `rounds` rounds with feedback, no more than `calls` samples for all functions; and it
-    says of each difference whether it is stated, contradicted or not mentioned; without one the
-    function is looked for by name. With a model scenarios are counted rather than timed, so that
-    the same is asked another time. `show` is told of each function. Nothing of the repository runs
-    outside the sandbox, and nothing in it is written. Raises `InputError`, `Unavailable`.
+    somebody's, which may be empty. `baseline`: a file of `DiffResult.write_baseline`. `model`: of
+    functions of which no difference was found, or of which changed lines were not executed, it
+    writes inputs, in up to `rounds` rounds with feedback, no more than `calls` samples for all
+    functions; and it says of each difference whether it is stated, contradicted or not mentioned;
+    without one the function is looked for by name. With a model scenarios are counted rather than
+    timed, so that the same is asked another time. `show` is told of each function. Nothing of the
+    repository runs outside the sandbox, and nothing in it is written. Raises `InputError`,
+    `Unavailable`.
     """
     from refute.api.calling import apart
-    from refute.api.diffing import DiffResult, recorded_calls
+    from refute.api.diffing import DiffResult
     from refute.api.since import chosen_among
     from refute.issue.issue_text import read_issue
 
@@ -126,8 +123,7 @@ def diff(
 
     def work() -> DiffResult:
         with open_revisions(chosen.repo, chosen.revisions) as opened:
-            calls = chosen.recorded or recorded_calls(opened.repo)
-            how: dict[str, Any] = {"python": chosen.python, "recorded": calls}
+            how: dict[str, Any] = {"python": chosen.python}
             among = chosen_among(only, opened.repo)
             told: dict[str, Any] = {"about": about, "chosen": among, "show": show_fresh}
             found = compare(opened, settings, jobs=chosen.jobs, **told, **how)

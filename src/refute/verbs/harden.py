@@ -38,9 +38,6 @@ class HardenOptions:
         60.0, "Seconds, but for the last runs.", metavar="SECONDS", above=0, in_files=True
     )
     most: int = parameter(5, "Tests that are offered.", at_least=1)
-    recorded: Path | None = parameter(
-        None, "Calls that `pytest --refute-record` wrote.", in_files=True
-    )
     seed: int = parameter(0, "Same seed, same work.", in_files=True)
     python: Path | None = parameter(None, "Interpreter to run on (active, or .venv's).")
     jobs: int | None = parameter(
@@ -66,11 +63,9 @@ def harden(
     `InputError`, `Unavailable`.
     """
     from refute.api.calling import apart
-    from refute.api.diffing import recorded_calls
     from refute.api.hardening import HardenResult
     from refute.core.processes import cores
     from refute.hardening import service
-    from refute.workspace.snapshot import checkout_root
 
     chosen = options_with(HardenOptions, options, given, targets)
     workers = chosen.jobs or max(1, cores() // 2)
@@ -80,9 +75,8 @@ def harden(
     place = chosen.repo or _place_of(chosen.targets)
 
     def work() -> HardenResult:
-        calls = chosen.recorded or recorded_calls(checkout_root(place))
         how: dict[str, Any] = {"since": chosen.since, "repo": place, "settings": settings}
-        how |= {"python": chosen.python, "recorded": calls, "say": say}
+        how |= {"python": chosen.python, "say": say}
         return HardenResult(service.harden(chosen.targets, **how))
 
     result = apart(work)

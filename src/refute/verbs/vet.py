@@ -16,7 +16,6 @@ from typing import Any
 import click
 
 from refute.api.calling import apart
-from refute.api.diffing import recorded_calls
 from refute.api.fixes import RankedFixes, changes_of, pair_of
 from refute.api.issues import VetResult, read_fix, reproduced
 from refute.cli.declared import MethodCommand, offered
@@ -25,13 +24,11 @@ from refute.cli.options import form_options
 from refute.cli.output import Form, consoles
 from refute.core.methods import Bounds
 from refute.core.parameters import options_with, parameter
-from refute.core.storage import ScratchFolder
 from refute.diffing.service import Diffed
 from refute.errors import InputError
 from refute.issue.choosing import chosen_reproducer
 from refute.issue.issue_text import read_issue
 from refute.issue.observed_calls import observed_differences
-from refute.issue.recorded_calls import record_calls
 from refute.issue.vet import vet_fix
 from refute.verbs.issues import IssueOptions, with_bounds
 from refute.workspace.checkout import Checkout, in_checkout
@@ -101,9 +98,8 @@ def rank_fixes(
     """Judge several fixes by the same tests, and find inputs that tell each pair of them apart.
 
     Parameters as of `vet`. Ranked by verdict, then by how many of the others do the same, then as
-    given. Inputs begin with the calls of `.refute/recorded.jsonl`; where there is none, with those
-    that the tests near the fixes make, which are run for it. Where none tells two fixes apart,
-    these tests are run with both, and their calls of what differs compared. Raises as `vet`.
+    given. Where no input tells two fixes apart, the tests near them are run with both, and their
+    calls of what differs compared. Raises as `vet`.
     """
     named = {**given, "fixes": tuple(fixes)} if fixes else given
     told = options_with(VetOptions, options, named)
@@ -117,28 +113,20 @@ def rank_fixes(
         first = vet(options=alone[0])
         results = [first, *(vet(options=one, earlier=first) for one in alone[1:])]
         usable = [i for i, one in enumerate(results) if one.verdict != "does not apply"]
-        with ScratchFolder() as scratch:
-            calls = recorded_calls(asked.repo)
-            where = Checkout(asked.repo, asked.python, asked.runner)
-            spawn = in_checkout(where, read_issue(str(asked.issue)))[1]
-            if calls is None and len(usable) > 1:
-                codes = "".join(texts[i] for i in usable)
-                target = Path(scratch, "recorded.jsonl")
+        where = Checkout(asked.repo, asked.python, asked.runner)
+        spawn = in_checkout(where, read_issue(str(asked.issue)))[1]
+        pairs = []
+        for i, j in combinations(usable, 2):
+            found = changes_of(texts[i], asked.repo, asked.python, texts[j])
+            pair = pair_of(i, j, found)
+            if not pair.differences and isinstance(found, Diffed):
+                two, functions = (texts[i], texts[j]), found.changes.functions
                 with spawn() as workspace:
-                    why = record_calls(codes, first.tests, workspace, bounds, target)
-                calls = None if why else target
-            pairs = []
-            for i, j in combinations(usable, 2):
-                found = changes_of(texts[i], asked.repo, asked.python, texts[j], recorded=calls)
-                pair = pair_of(i, j, found)
-                if not pair.differences and isinstance(found, Diffed):
-                    two, functions = (texts[i], texts[j]), found.changes.functions
-                    with spawn() as workspace:
-                        observed, _ = observed_differences(
-                            two, functions, first.tests, workspace, bounds
-                        )
-                    pair = replace(pair, observed=observed, alike=pair.alike and not observed)
-                pairs.append(pair)
+                    observed, _ = observed_differences(
+                        two, functions, first.tests, workspace, bounds
+                    )
+                pair = replace(pair, observed=observed, alike=pair.alike and not observed)
+            pairs.append(pair)
         agreeing = [
             sum(p.alike for p in pairs if i in (p.first, p.second)) for i in range(len(texts))
         ]

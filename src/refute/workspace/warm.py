@@ -20,9 +20,8 @@ _HERE = Path(__file__).parent
 _FILES = {
     "refute_inside.py": _HERE / "inside.py",
     "refute_comparing.py": _HERE / "inside_comparing.py",
-    **{f"sources/refute/recording/{name}.py": _HERE.parent / "recording" / f"{name}.py"
-       for name in ("looking", "outlining")},
-}  # fmt: skip
+    "sources/refute/recording/outlining.py": _HERE.parent / "recording" / "outlining.py",
+}
 _AFTER = 30.0
 """Seconds for starting pytest and for collecting, besides those that the job allows."""
 

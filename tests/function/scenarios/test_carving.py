@@ -13,12 +13,10 @@ from refute.function.scenarios.carving import (
     called_on_instances,
     carve,
     find_tests,
-    from_recorded,
     instances_of,
     read_package,
 )
 from refute.function.scenarios.described import ClassInfo, Described, Parameter, Signature
-from refute.recording.reading import Recorded
 
 CART = '''
 from decimal import Decimal
@@ -422,16 +420,3 @@ def test_the_tests_named_after_a_module_are_among_its_files(tmp_path: Path) -> N
         (tmp_path / name).write_text("def test_it(shelf):\n    assert repr(shelf.take(1))\n")
     found = find_tests(tmp_path, "pkg.goods", ["Basket.__repr__"])
     assert [path.name for path in found] == ["test_goods.py"]
-
-
-def _row(target: str, imports: tuple[tuple[str, str], ...], *lines: str) -> Recorded:
-    module, _, qualname = target.partition(":")
-    return Recorded(module, qualname, imports, lines[:-1], lines[-1], "test_x.py::test_x", 1)
-
-
-def test_recorded_rows_of_one_target() -> None:
-    row = _row("shop:slug", (("D", "decimal:Decimal"),), "x = D(1)", "slug(x)")
-    other = _row("shop:other", (), "other()")
-    assert from_recorded([row, other, row], "shop:slug") == [
-        Scenario("slug(x)", ("x = D(1)",), (("D", "decimal:Decimal"),))
-    ]

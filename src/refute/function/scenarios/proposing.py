@@ -1,6 +1,6 @@
 """Propose scenarios for a function, method, property or class, and learn from what they showed.
 
-Known scenarios (from tests, or recorded) come first as they are, then calls with proposed arguments
+Known scenarios (from tests) come first as they are, then calls with proposed arguments
 on receivers that are made in ever other ways, sequences of methods before them, and variations of
 what reached something new. Pieces that turn out to be of no use are drawn less and less.
 """

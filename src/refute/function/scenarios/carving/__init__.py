@@ -1,6 +1,6 @@
 """Scenarios carved from what a project has: its tests, doctests and examples, never executed."""
 
-from refute.function.scenarios.carving.carve import Carving, carve, from_recorded
+from refute.function.scenarios.carving.carve import Carving, carve
 from refute.function.scenarios.carving.finding import TestIndex, find_tests
 from refute.function.scenarios.carving.instances import (
     called_on_instances,
@@ -19,7 +19,6 @@ __all__ = [
     "carve",
     "classes_around",
     "find_tests",
-    "from_recorded",
     "instances_of",
     "read_package",
 ]

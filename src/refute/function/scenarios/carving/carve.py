@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from refute.core.problems import Scenario
 from refute.function.scenarios.carving.finding import text_of
@@ -88,18 +87,6 @@ def carve(
                             own.setdefault(one.scenario.source, one)
     chosen = {key: _chosen(list(own.values()), most) for key, own in found.items()}
     return Carving(chosen, skipped)
-
-
-def from_recorded(rows: Iterable[Any], target: str) -> list[Scenario]:
-    """The scenarios of one target among recorded rows (their `target`, `imports`, `setup` and
-    `expression`)."""
-    found: dict[str, Scenario] = {}
-    for row in rows:
-        if row.target == target:
-            imports = tuple((str(name), str(place)) for name, place in row.imports)
-            one = Scenario(str(row.expression), tuple(map(str, row.setup)), imports)
-            found.setdefault(one.source, one)
-    return list(found.values())
 
 
 def _module_of(file: Path | tuple[str, str], package: str) -> str:
