@@ -32,8 +32,7 @@ from refute.models.session import Session
 from refute.workspace.base import Base
 from refute.workspace.checkout import Checkout, in_checkout
 from refute.workspace.contract import Workspace
-from refute.workspace.factory import open_local, prepare
-from refute.workspace.installed_copies import installed_copies
+from refute.workspace.factory import installed_copies, open_local, prepare
 from refute.workspace.local import ALL_MEASURES, LocalBackend
 from refute.workspace.working_copy import WorkingCopy
 

@@ -8,7 +8,7 @@ import pytest
 
 from refute.issue.contract import DraftedFix
 from refute.issue.drafting.submission import fix_submission
-from refute.issue.fixing.choosing import Review, kinds_of, read_review, shortcomings
+from refute.issue.proving import Review, kinds_of, read_review, shortcomings
 
 from ..projects import FIX
 

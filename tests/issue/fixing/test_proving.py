@@ -18,8 +18,7 @@ from refute.core.methods import Bounds
 from refute.core.problems import IssuePrediction
 from refute.issue.contract import DraftedFix, FixClaim, Reproduction
 from refute.issue.drafting.bounded_asker import Bounded
-from refute.issue.fixing.choosing import Kind, Review
-from refute.issue.fixing.proving import _claimed, proven_fix
+from refute.issue.proving import Kind, Review, _claimed, proven_fix
 from refute.issue.vet import Vetted
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel

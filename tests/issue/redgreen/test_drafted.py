@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from refute.issue.drafting.original import TrialRun
-from refute.issue.redgreen.method import drafted_fixes
+from refute.issue.methods.redgreen import drafted_fixes
 from refute.issue.redgreen.ranking import Draft
 from refute.issue.redgreen.testbed import CandidateFix
 from refute.workspace.contract import TestReport, TestResult

@@ -11,8 +11,8 @@ import pytest
 from refute.core.methods import Bounds, Context, Given
 from refute.errors import ContextTooLong
 from refute.issue.contract import Reproduction
-from refute.issue.redgreen import method, redgreen
-from refute.issue.redgreen.method import CONTEXT_TOKENS
+from refute.issue.methods import redgreen as method
+from refute.issue.methods.redgreen import CONTEXT_TOKENS, redgreen
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session

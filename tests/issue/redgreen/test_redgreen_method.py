@@ -12,7 +12,8 @@ import pytest
 from refute.core.methods import Bounds, Context
 from refute.errors import AnswersPending, ContextTooLong, ModelUnavailable
 from refute.issue.contract import Reproduction
-from refute.issue.redgreen import method, redgreen
+from refute.issue.methods import redgreen as method
+from refute.issue.methods.redgreen import redgreen
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session

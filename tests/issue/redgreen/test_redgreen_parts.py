@@ -12,6 +12,7 @@ from refute.issue.drafting.steady import scrubbed
 from refute.issue.redgreen.dependencies import companions
 from refute.issue.redgreen.edits_read import TestOpinion, read_readings, read_verdicts
 from refute.issue.redgreen.excerpt import excerpt, outline
+from refute.issue.redgreen.finalize import with_tests_of
 from refute.issue.redgreen.locate import (
     View,
     likely_files,
@@ -20,7 +21,6 @@ from refute.issue.redgreen.locate import (
     told_places,
     view_of,
 )
-from refute.issue.redgreen.merging import with_tests_of
 from refute.issue.redgreen.pruning import defined_as
 from refute.issue.redgreen.ranking import (
     Draft,

@@ -15,7 +15,7 @@ from refute.errors import WorkspaceUnavailable
 from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import Original
-from refute.issue.snippet import snippet
+from refute.issue.methods.snippet import snippet
 
 from ..projects import FIX, Project, make_project
 

@@ -6,15 +6,19 @@ import ast
 
 import pytest
 
-from refute.issue.snippet.completion import completed
+from refute.issue.methods.snippet import missing_attribute
 from refute.issue.snippet.embedded_tests import given_tests, relative_home
 from refute.issue.snippet.import_lookup import Names, module_of
 from refute.issue.snippet.issue_reader import read_issue_text
-from refute.issue.snippet.method import missing_attribute
-from refute.issue.snippet.placement import frame_files, homes_for_tests, styles_of
 from refute.issue.snippet.rendering import Style, TestSketch, patch_of, slug, with_tests
 from refute.issue.snippet.script import Statement, scripts, statements
-from refute.issue.snippet.subject import _homes_of_attributes
+from refute.issue.snippet.subject import (
+    _homes_of_attributes,
+    completed,
+    frame_files,
+    homes_for_tests,
+    styles_of,
+)
 
 FILES = {
     "shop/__init__.py": "",

@@ -1,5 +1,396 @@
-"""See `refute.issue.snippet`."""
+"""The reproducer that asks no model: it runs what the issue itself contains.
 
-from refute.issue.snippet.method import snippet
+    read -> complete -> probe on the original code -> claims -> tests -> run -> place
 
-__all__ = ["snippet"]
+Every script that the issue's code, sessions and outputs make is run once, with notes of what each
+expression was. What is then claimed needs evidence on both sides: the issue says that it is wrong,
+and the original code does it. Without such evidence nothing is predicted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from refute.core.methods import Bounds, Context, NoOptions, Spawn, method
+from refute.core.problems import IssuePrediction, IssueProblem
+from refute.errors import WorkspaceUnavailable
+from refute.issue.contract import Reproduction
+from refute.issue.drafting.original import WHOLE, Original
+from refute.issue.snippet.assertion import claims
+from refute.issue.snippet.embedded_tests import given_tests, relative_home
+from refute.issue.snippet.evidence import Claim
+from refute.issue.snippet.inline_code import with_inline_code
+from refute.issue.snippet.issue_reader import Piece, read_issue_text, spoken_calls
+from refute.issue.snippet.rendering import Style, TestSketch, patch_of, probe, tested, with_tests
+from refute.issue.snippet.script import Script, Statement, missing_names, statements
+from refute.issue.snippet.shown_errors import likeness
+from refute.issue.snippet.subject import Completed, IssueSubject
+from refute.issue.snippet.trials import Bench, Ran, result_of
+from refute.source.syntax import parse_module
+from refute.workspace.contract import Failure
+
+LEAST_CONFIDENCE = 0.4
+"""Below it nothing is predicted: half of the predictions should be right."""
+MOST_CLAIMS = 6
+MOST_SCRIPTS = 10
+"""Of one reading of the issue."""
+
+
+@method("snippet", summary="what the issue itself contains, run; no model")
+async def snippet(problem: IssueProblem, *, ctx: Context, options: NoOptions) -> Reproduction:
+    """See the module's docstring."""
+    return await asyncio.to_thread(_reproduce, problem, ctx.workspace, ctx.bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A test that fails for the issue's reason, in a file of its own."""
+
+    confidence: float
+    why: str
+    path: str
+    patch: str
+    tests: tuple[str, ...] = ()
+    draft: tuple[TestSketch, Style] | None = None
+    """None: the issue's own tests."""
+
+
+def _reproduce(problem: IssueProblem, spawn: Spawn, bounds: Bounds) -> Reproduction:
+    pieces = read_issue_text(problem.text)
+    more = _read_on(pieces)
+    nothing = all(p.kind == "prose" for p in pieces) and not missing_attribute(problem.text)
+    if nothing and not more:
+        return _abstained(problem, "the issue holds nothing to run")
+    with spawn() as workspace:
+        original = Original(workspace, bounds, whole=WHOLE)
+        # these look for classes alone, and pass over functions
+        in_classes = problem.recipe is not None and problem.recipe.runner in ("unittest", "django")
+        rows = statements(pieces)
+        subject = IssueSubject(problem.text, pieces, rows, original, in_classes=in_classes)
+        case = Case(subject, Bench(original, bounds))
+        found = None if nothing else case.best()
+        if found is None and more:
+            found = case.second(subject.read_as(more, statements(more)))
+        if found is None and case.silent and (fault := case.fault()):
+            raise WorkspaceUnavailable(fault)
+        if found is None:
+            return _abstained(problem, case.reason, case.steps)
+        patch, path, tests = case.placed(found)
+    prediction = IssuePrediction(
+        problem.id, patch, confidence=found.confidence, tests=tests, notes=(found.why, f"in {path}")
+    )
+    return Reproduction(prediction, tuple(case.steps))
+
+
+def _read_on(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """The pieces with what the sentences hold as well; () where they hold nothing to run."""
+    more = (*with_inline_code(pieces), *spoken_calls(pieces))
+    return more if len(more) > len(pieces) else ()
+
+
+def _abstained(
+    problem: IssueProblem, reason: str, steps: Sequence[dict[str, Any]] = ()
+) -> Reproduction:
+    return Reproduction(IssuePrediction(problem.id, "", 0.0, notes=(reason,)), tuple(steps))
+
+
+class Case:
+    """One run of the method: it goes on until a test has enough evidence."""
+
+    def __init__(self, subject: IssueSubject, bench: Bench) -> None:
+        self.subject, self.bench = subject, bench
+        self.steps: list[dict[str, Any]] = []
+        self._probed: set[tuple[str, ...]] = set()
+        """The base of the tests and the sources of the scripts that were run in them."""
+        self.reason = "the issue's code cannot be completed from the repository"
+        self.silent = False
+        """Scripts were run, and none of them came to its end."""
+        self._packages: set[str] = set()
+        """What they import of the repository."""
+
+    def best(self) -> Found | None:
+        """The test with the best evidence; None where nothing has enough."""
+        given = self._given()
+        if given is not None:
+            return given
+        candidates = self._claims()
+        promised = missing_attribute(self.subject.text)
+        if promised is not None and not candidates:
+            statement = self.subject.names.import_of(promised.owner)
+            if statement is not None:
+                candidates = [(promised.claim(), (statement,))]
+        return self._tried(candidates)
+
+    def second(self, subject: IssueSubject) -> Found | None:
+        """The best test of the same issue read in another way, of what was not run yet."""
+        self.subject = subject
+        return self._tried(self._claims())
+
+    # -- the issue's own tests -------------------------------------------------------------------
+
+    def _given(self) -> Found | None:
+        if "src/_pytest/__init__.py" in self.subject.files:
+            return None  # a test in an issue of pytest is its input, seldom the test to add
+        source = given_tests(self.subject.rows, self.subject.names, "TestCase")
+        homes = self.subject.homes
+        if source is None or not homes:
+            return None
+        folder = relative_home(source, self.subject.text, self.subject.files)
+        home = f"{folder}/tests.py" if folder else homes[0]
+        path = self.subject.new_path(home)
+        trial = self.bench.attempt(patch_of(path, source, self.bench.original.source))
+        errors = self.subject.errors
+        failing = trial.failing
+        self.steps.append(
+            {"kind": "given", "source": source, "failing": [r.id for r in failing],
+             "how": [_line(r.failure.type, r.failure.message) for r in failing if r.failure],
+             "rejected": trial.rejected}
+        )  # fmt: skip
+        right = [
+            r for r in failing
+            if r.phase == "call" and r.failure is not None
+            and (r.failure.type == "AssertionError"
+                 or likeness(r.failure.type, r.failure.message, errors) >= 0.75)
+        ]  # fmt: skip
+        if not right or len(right) != len(failing):
+            return None
+        shown = max(likeness(r.failure.type, r.failure.message, errors) for r in right if r.failure)
+        confidence = 0.8 if shown >= 0.75 else 0.6
+        why = "the test that the issue gives fails" + (" as the issue shows" * (shown >= 0.75))
+        return Found(confidence, why, path, trial.patch, tuple(r.id for r in right))
+
+    # -- probes and claims -----------------------------------------------------------------------
+
+    def _claims(self) -> list[tuple[Claim, tuple[str, ...]]]:
+        base = self.subject.styles[0].base
+        ready = [r for r in self.subject.ready() if (base, *r.script.sources) not in self._probed]
+        ready = ready[:MOST_SCRIPTS]
+        self._probed |= {(base, *one.script.sources) for one in ready}
+        homes = self.subject.homes
+        if not ready or not homes:
+            return []
+        path = self.subject.new_path(homes[0])
+        drafts = [probe(f"probe_{n}", one.imports, one.script) for n, one in enumerate(ready)]
+        # once more, in the same process: what counts, or tells the time, is another value then
+        again = [replace(draft, name=f"{draft.name}_again") for draft in drafts]
+        ran = self.bench.run(
+            path,
+            [*drafts, *again],
+            self.subject.styles,
+            self.subject.title,
+        )
+        by_name = {one.draft.name: one for one in ran}
+        self.silent = all((seen := one.seen(path)) is None or seen.raised for one in ran)
+        lines = [line for one in ready for line in (*one.imports, *one.script.sources)]
+        self._packages |= {
+            line.split()[1].partition(".")[0].rstrip(",")
+            for line in lines
+            if line.startswith(("import ", "from ")) and self.subject.names.of_repository(line)
+        }
+        found: list[tuple[Claim, tuple[str, ...]]] = []
+        self.reason = "what the issue shows is not what the code does here"
+        for draft, one in zip(drafts, ready, strict=True):
+            first, second = (
+                by_name[name].seen(path) if name in by_name else None
+                for name in (draft.name, f"{draft.name}_again")
+            )
+            seen = None if first is None else first.agreeing(second)
+            self.steps.append(_probed(one, by_name.get(draft.name)))
+            if seen is not None:
+                for claim in claims(self.subject.title, self.subject.pieces, one.script, seen):
+                    if self._of_repository(claim, one.imports):
+                        found += [(c, one.imports) for c in (claim, *_in_full(claim, one.script))]
+        found.sort(key=lambda pair: (-pair[0].confidence, len(pair[0].setup)))
+        return found
+
+    def fault(self) -> str:
+        """Why no test can be run here, whatever the issue is; "" where one can.
+
+        A test of nothing tries the runner, and one that only imports a package the environment.
+        """
+        tests = [TestSketch("control", (), ("pass",))]
+        for name in sorted(self._packages):
+            tests.append(TestSketch(f"import_of_{name}", (), (f"import {name}",)))
+        path = self.subject.new_path(self.subject.homes[0])
+        text = with_tests("", tests, self.subject.styles[0], title=self.subject.title)
+        trial = self.bench.attempt(patch_of(path, text, self.bench.original.source))
+        report = trial.report
+        if report is None:
+            return ""
+        if result_of(tests[0], report.results) is None:
+            said = report.remark or (report.output.strip().splitlines() or [report.status])[-1]
+            return f"no test can be run with this interpreter: {said.strip()[:300]}"
+        for test in tests[1:]:
+            result = result_of(test, report.results)
+            failure = None if result is None else result.failure
+            if failure is None:
+                continue
+            if likeness(failure.type, failure.message, self.subject.errors) < 0.75:
+                package = test.body[0].removeprefix("import ")
+                why = _line(failure.type, failure.message)
+                return f"{package} cannot be imported by this interpreter: {why}"
+        return ""
+
+    def _of_repository(self, claim: Claim, imports: tuple[str, ...]) -> bool:
+        """Whether what the claim runs has to do with the repository, not with Python alone."""
+        rows = (*claim.setup, claim.focus)
+        used = missing_names([row.node for row in rows])
+        if "self" in used:
+            return True
+        own = [row.source for row in rows if row.source.startswith(("import ", "from "))]
+        completed = [line for line in imports if any(_binds(line, name) for name in used)]
+        return any(map(self.subject.names.of_repository, (*own, *completed)))
+
+    def _tried(self, candidates: Sequence[tuple[Claim, tuple[str, ...]]]) -> Found | None:
+        """The best candidate that fails as it claims; all are run in one file."""
+        homes = self.subject.homes
+        if not homes:
+            self.reason = "the repository has no tests to put one to"
+            return None
+        styles = self.subject.styles
+        chosen: dict[str, tuple[Claim, TestSketch]] = {}
+        for claim, imports in candidates:
+            if claim.confidence < LEAST_CONFIDENCE or len(chosen) >= MOST_CLAIMS:
+                continue
+            draft = self._draft(claim, imports, f"claim_{len(chosen)}", styles[0])
+            chosen.setdefault("\n".join(draft.body), (claim, draft))
+        if not chosen:
+            return None
+        path = self.subject.new_path(homes[0])
+        drafts = [draft for _, draft in chosen.values()]
+        ran = self.bench.run(path, drafts, styles, self.subject.title)
+        by_name = {one.draft.name: one for one in ran}
+        for claim, draft in chosen.values():
+            one = by_name.get(draft.name)
+            failure = one.failure if one is not None else None
+            right = failure is not None and _as_claimed(claim, failure)
+            how = "" if failure is None else _line(failure.type, failure.message)
+            self.steps.append(
+                {"kind": "claim", "why": claim.why, "confidence": claim.confidence,
+                 "body": list(draft.body), "failure": how, "kept": right}
+            )  # fmt: skip
+            if right and one is not None and one.result is not None:
+                return self._alone(claim, draft, one.style, path)
+        return None
+
+    def _draft(self, claim: Claim, imports: tuple[str, ...], name: str, style: Style) -> TestSketch:
+        """Only the imports that the claim's statements still need."""
+        script = Script((*claim.setup, claim.focus), ())
+        kept = [line for line in imports if any(_binds(line, n) for n in script.missing())]
+        if claim.kind == "raises":
+            wanted = {claim.expected} | (set() if style.base else {"raises"})
+            for missing in sorted(wanted - set(dir(builtins))):
+                kept.append(
+                    self.subject.names.import_of(missing) or f"from pytest import {missing}"
+                )
+        return tested(claim, name, tuple(dict.fromkeys(kept)), style)
+
+    def _alone(self, claim: Claim, draft: TestSketch, style: Style, path: str) -> Found:
+        named = replace(draft, name=self.subject.slug)
+        source = with_tests("", [named], style, title=self.subject.title)
+        patch = patch_of(path, source, self.bench.original.source)
+        return Found(claim.confidence, claim.why, path, patch, draft=(named, style))
+
+    # -- the right file --------------------------------------------------------------------------
+
+    def placed(self, found: Found) -> tuple[str, str, tuple[str, ...]]:
+        """Patch, path and ids of tests: at the end of the nearest test file where it fails there
+        as it does alone, else in a new file beside it."""
+        if found.draft is None:
+            return found.patch, found.path, found.tests
+        draft, style = found.draft
+        home = self.subject.homes[0]
+        existing = self.bench.original.source(home)
+        if style.base == "SimpleTestCase" and "SimpleTestCase" not in (existing or ""):
+            style = replace(style, base="TestCase")  # what the file has imported serves as well
+        if existing is not None:
+            text = with_tests(existing, [draft], style, title=self.subject.title)
+            trial = self.bench.attempt(patch_of(home, text, self.bench.original.source))
+            mine = result_of(draft, trial.failing)
+            finished = trial.report is not None and trial.report.status == "finished"
+            if finished and mine is not None and mine.phase == "call" and len(trial.failing) == 1:
+                return trial.patch, home, (mine.id,)
+        trial = self.bench.attempt(found.patch)
+        return found.patch, found.path, tuple(result.id for result in trial.failing)
+
+
+def _as_claimed(claim: Claim, failure: Failure) -> bool:
+    name = failure.type.rpartition(".")[2]
+    missed = claim.kind == "raises" and name == "Failed"  # as pytest and SymPy say it
+    return missed or name == claim.failure.rpartition(".")[2]
+
+
+def _in_full(claim: Claim, script: Script) -> list[Claim]:
+    """The claim after all that the script ran before: for what hangs on a hidden state."""
+    before = script.statements[: script.statements.index(claim.focus)]
+    if len(before) == len(claim.setup):
+        return []
+    return [replace(claim, setup=before, confidence=round(claim.confidence - 0.05, 2))]
+
+
+def _binds(line: str, name: str) -> bool:
+    return line.replace(",", " ").split()[-1].partition(".")[0] == name
+
+
+def _line(type_: str, message: str) -> str:
+    return f"{type_}: {message}"[:300]
+
+
+def _probed(one: Completed, ran: Ran | None) -> dict[str, Any]:
+    failure = ran.failure if ran is not None else None
+    return {
+        "kind": "probe",
+        "pieces": list(one.script.pieces),
+        "source": [row.source for row in one.script.statements],
+        "saw": "" if failure is None else f"{failure.type}: {failure.message}"[:2000],
+        "outcome": "not run" if ran is None or ran.result is None else ran.result.outcome,
+    }
+
+
+# -- a special method that an issue says a class lacks: a claim that needs no example --------------
+
+_LACKS = re.compile(
+    r"\b`?([A-Z]\w+)`?(?:\(\))?(?: \w+)? (?:doesn't|does not|should|lacks|misses|is missing)"
+    r"(?: (?:implement|support|define|have|provide))?(?: (?:an?|the|its))? `?(__\w+__)`?"
+)
+_NOT_ABLE = re.compile(
+    r"\b`?([A-Z]\w+[a-z]\w*)`?(?: \w+)? (?:isn't|is not|aren't|are not|should be)"
+    r"(?: currently)? (hashable|reversible|iterable|subscriptable|callable)\b"
+)
+_METHODS = {
+    "hashable": "__hash__",
+    "reversible": "__reversed__",
+    "iterable": "__iter__",
+    "subscriptable": "__getitem__",
+    "callable": "__call__",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """A class and a special method that it should have."""
+
+    owner: str
+    method: str
+
+    def claim(self) -> Claim:
+        """That the class has the method."""
+        source = f"callable(getattr({self.owner}, {self.method!r}, None))"
+        node = parse_module(source).body[0]
+        why = f"the issue says that {self.owner} lacks {self.method}"
+        focus = Statement(source, node, 0)
+        return Claim((), focus, "equals", 0.6, why, expected="True")
+
+
+def missing_attribute(text: str) -> Promise | None:
+    """What the issue says is missing."""
+    match = _LACKS.search(text)
+    if match is not None:
+        return Promise(match[1], match[2])
+    match = _NOT_ABLE.search(text)
+    return Promise(match[1], _METHODS[match[2]]) if match is not None else None

@@ -1,6 +1,2 @@
-"""The method `redgreen`: tests that fail now for the issue's reason and that likely fixes turn
-green. See docs/redgreen.md."""
-
-from refute.issue.redgreen.method import redgreen
-
-__all__ = ["redgreen"]
+"""What the method `redgreen` is made of: tests that fail now for the issue's reason and that likely
+fixes turn green. See docs/redgreen.md."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from refute.issue.redgreen.pool import Pool
-from refute.issue.redgreen.questions import Questions, Route
+from refute.issue.redgreen.questions import PromptedQuestion, Questions, Route
 from refute.issue.redgreen.ranking import Draft, Ranked, agreed, ranking, without_shared
-from refute.issue.redgreen.rounds import PromptedQuestion
 
 JUDGED = 4
 """Drafts in one question to the judge, at most."""

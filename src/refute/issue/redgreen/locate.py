@@ -21,8 +21,7 @@ from refute.issue.context.commits import NO_HISTORY, History
 from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.context.ranking import estimated_tokens, ranked
 from refute.issue.redgreen.dependencies import companions, further_fixtures
-from refute.issue.redgreen.excerpt import excerpt, outline
-from refute.issue.redgreen.spans import spans_of
+from refute.issue.redgreen.excerpt import excerpt, outline, spans_of
 from refute.prompts import render
 from refute.workspace.patches import is_test_file
 from refute.workspace.running import holds_tests

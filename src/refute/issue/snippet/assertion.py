@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from refute.issue.snippet.evidence import Claim, ScriptError, Seen, Value
-from refute.issue.snippet.expected_values import ExpectedText, alike, expectations, shows
+from refute.issue.snippet.expected_values import ExpectedText, alike, expectations, needed, shows
 from refute.issue.snippet.issue_reader import Piece
 from refute.issue.snippet.script import Script
 from refute.issue.snippet.shown_errors import (
@@ -22,7 +22,6 @@ from refute.issue.snippet.shown_errors import (
     shown_errors,
     wanted_errors,
 )
-from refute.issue.snippet.slicing import needed
 from refute.source.literals import NotLiteral, parse_literal
 
 _SHOULD_RAISE = re.compile(
