@@ -17,11 +17,12 @@ import pytest
 from refute.diffing.changes import changed
 from refute.diffing.revisions import open_revisions
 from refute.errors import InputError
-from refute.gating.change import Change, Place, open_change
+from refute.gating.change import Change, open_change
 from refute.gating.disguise import disguised
 from refute.gating.findings import Finding
 from refute.gating.reading import Reading
 from refute.workspace import gitrun, patches
+from refute.workspace.checkout import Checkout
 
 from ..diffing.repositories import commit, git, write
 
@@ -87,7 +88,7 @@ def test_nothing_to_prove_needs_a_base(
     status, _, err = refute("harden", "-C", clone)
     assert (status, "no difference between HEAD and working tree" in err) == (2, True)
     git(clone, "fetch", "-q", "--unshallow", "origin", "main:main")
-    assert open_change(Place(clone)).base_label == "merge base with main"
+    assert open_change(Checkout(clone)).base_label == "merge base with main"
 
 
 def test_a_base_that_is_known(repo: Path, refute: Run) -> None:
@@ -100,9 +101,9 @@ def test_a_base_that_is_known(repo: Path, refute: Run) -> None:
     assert refute("gate", "-C", clone)[0] == 0
     git(repo, "checkout", "-qb", "other")
     with pytest.raises(InputError, match="main is not known here"):
-        open_change(Place(repo))
+        open_change(Checkout(repo))
     write(repo, {"shop.py": "x = 1\n"})
-    assert open_change(Place(repo)).base_label == "HEAD", (
+    assert open_change(Checkout(repo)).base_label == "HEAD", (
         "what is not committed is compared with it"
     )
 
@@ -150,7 +151,7 @@ def test_each_file_costs_the_same(repo: Path, monkeypatch: pytest.MonkeyPatch) -
 
             patch.setattr(gitrun.subprocess, "run", run)
             patch.setattr(patches, "_bounds", parse)
-            change = open_change(Place(repo))
+            change = open_change(Checkout(repo))
             assert change.changes_code
             findings(change)
             assert len(disguised(change)[0]) == many
@@ -168,7 +169,7 @@ def test_a_file_is_read_with_its_own_encoding(repo: Path) -> None:
     place.write_bytes((LATIN + TESTS).encode("latin-1"))
     git(repo, "commit", "-qam", "latin")
     place.write_bytes((LATIN + GUTTED).encode("latin-1"))
-    change = open_change(Place(repo))
+    change = open_change(Checkout(repo))
     assert not findings(change)
     assert "caf\xe9" in change.after["tests/test_shop.py"]
 
@@ -188,14 +189,14 @@ def test_a_file_is_read_with_its_own_encoding(repo: Path) -> None:
 )
 def test_what_cannot_be_read_is_said(repo: Path, content: bytes, path: str, rule: str) -> None:
     (repo / path).write_bytes(content + GUTTED.encode())
-    found = findings(open_change(Place(repo)))
+    found = findings(open_change(Checkout(repo)))
     assert (rule, path) in [(one.rule, one.where) for one in found if "cannot be read" in one.what]
 
 
 def test_attributes_do_not_make_text_binary(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(repo, {".gitattributes": "*.py -diff\n", "shop.py": CODE.replace("2 *", "3 *")})
     monkeypatch.chdir(repo)
-    assert "+    return 3 * x\n" in open_change(Place(repo)).patch
+    assert "+    return 3 * x\n" in open_change(Checkout(repo)).patch
 
 
 # -- what is left ----------------------------------------------------------------------------------
@@ -233,5 +234,5 @@ def test_of_a_file_on_which_refute_breaks_nothing_is_told(
     monkeypatch.setattr("refute.gating.disguise._differing", lambda *_: 1 / 0)
     monkeypatch.delenv("REFUTE_TRACEBACK", raising=False)
     write(repo, {"shop.py": CODE.replace("2 *", "3 *")})
-    known, unknown = disguised(open_change(Place(repo)))
+    known, unknown = disguised(open_change(Checkout(repo)))
     assert (known, [*unknown]) == ({}, ["shop.py"])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from refute.gating import judging
-from refute.gating.change import Place, open_change
+from refute.gating.change import open_change
 from refute.gating.disguise import _disguised
 from refute.gating.experiments import _is_special
 from refute.gating.reading import names_to_weigh, told_words
@@ -22,6 +22,7 @@ from refute.hardening.outcomes import other_outcomes
 from refute.issue.observed_calls import Call, name_of
 from refute.recording.replaying import replayed
 from refute.workspace import testruns
+from refute.workspace.checkout import Checkout
 
 from .endings import RIGHT, planted
 
@@ -155,7 +156,7 @@ def test_how_often_pytest_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyP
             return real(*given, **how)
 
         monkeypatch.setattr(module, "_run", run)
-    change = open_change(Place(planted(RIGHT[0], tmp_path / "repo"), Path(sys.executable)))
+    change = open_change(Checkout(planted(RIGHT[0], tmp_path / "repo"), Path(sys.executable)))
     judged = judging.judge(change, judging.Settings(behaviour=False))
     assert (judged.verdict, starts["pytest"]) == ("proven", 6)
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from refute.api.calling import Shown, apart, path_of
 from refute.errors import InputError
-from refute.gating.change import Change, Place, open_change
+from refute.gating.change import Change, open_change
 from refute.gating.running import Runs, Standing, changed_test_files, selection_of, standings
+from refute.workspace.checkout import Checkout
 from refute.workspace.contract import TestReport
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def red_green(
     """
 
     def work() -> RedGreenResult:
-        change = open_change(Place(Path(repo), path_of(python), runner), base, head)
+        change = open_change(Checkout(Path(repo), path_of(python), runner), base, head)
         selection = selection_of(tests or changed_test_files(change))
         _check(change, tests)
         with change.workspace() as workspace:

@@ -11,37 +11,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import cast
 
 from refute.diffing.revisions import messages_between
 from refute.diffing.trees import Entry, changed_submodules, contents, list_tree
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.function.source import LARGEST_SOURCE, decoded
+from refute.workspace.checkout import Checkout, root_and_recipe
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import open_local, prepare
-from refute.workspace.gitrun import GitFailed, git
-from refute.workspace.infer import infer_recipe
-from refute.workspace.patches import file_patches, is_runner_file, is_test_file, touched_files
-from refute.workspace.recipe import Recipe, Runner
+from refute.workspace.gitrun import PATCH, GitFailed, git
+from refute.workspace.patches import (
+    is_test_file,
+    split_change,
+    touched_files,
+)
+from refute.workspace.recipe import Recipe
 from refute.workspace.repositories import Clone
-from refute.workspace.snapshot import checkout_root, clone_at, snapshot
+from refute.workspace.snapshot import clone_at, snapshot
 
-_DIFF = (
-    "diff-tree", "-r", "-p", "--binary", "--no-color", "--no-ext-diff", "--no-textconv",
-    "--no-renames", "--ignore-submodules=all", "--src-prefix=a/", "--dst-prefix=b/",
-)  # fmt: skip
+_DIFF = ("diff-tree", "-r", "-p", *PATCH)
 _MAIN = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A checkout, and how its tests are run there."""
-
-    repo: Path = Path()
-    python: Path | None = None
-    """The interpreter of its tests; None: the active one, or the project's."""
-    runner: str | None = None
-    """`pytest`, `unittest`, `django` or `sympy`; None: read from it."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +59,7 @@ class Change:
     def parts(self) -> tuple[str, str, str]:
         """The patch's changes of tests, of what decides how tests run, and of all the rest; each is
         a diff of its own."""
-        tests, runner, rest = list[str](), list[str](), list[str]()
-        for part in file_patches(self.patch):
-            names = [name for name in (part.old, part.new) if name is not None]
-            if any(map(is_runner_file, names)):
-                runner.append(part.text)
-            elif any(map(is_test_file, names)):
-                tests.append(part.text)
-            else:
-                rest.append(part.text)
-        return "".join(tests), "".join(runner), "".join(rest)
+        return split_change(self.patch)
 
     @property
     def tests(self) -> str:
@@ -164,19 +144,15 @@ class Change:
             yield workspace
 
 
-def open_change(place: Place, base: str | None = None, head: str | None = None) -> Change:
+def open_change(place: Checkout, base: str | None = None, head: str | None = None) -> Change:
     """What `head` (None: the working tree as it is) has beside `base`.
 
     `base` None: HEAD where the working tree has changes of Python files that are not committed,
     else where the present branch left the main one. Nothing may differ: then the patch is empty.
     Raises `InputError` (no repository, no such commit, no main branch), `WorkspaceUnavailable`.
     """
-    if place.python is not None and not place.python.is_file():
-        raise InputError(f"--python {place.python}: no such file")
-    root = checkout_root(place.repo)
+    root, recipe = root_and_recipe(place)
     clone = clone_at(root)
-    interpreter = None if place.python is None else place.python.absolute()
-    recipe = infer_recipe(root, interpreter=interpreter, runner=cast("Runner | None", place.runner))
     store, now = snapshot(root)
     tip = clone.commit("HEAD")
     after = now if head is None else clone.commit(head)

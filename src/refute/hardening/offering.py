@@ -16,6 +16,7 @@ from refute.hardening.mutants import Mutant
 from refute.hardening.testing import asked_by
 from refute.source.syntax import readable_module
 from refute.workspace.contract import TestSelection, Workspace
+from refute.workspace.statuses import FAILING
 
 COMMENT = "what the code does today; nobody has said that it is right"
 MOST_AGAIN = 60
@@ -112,7 +113,7 @@ def _is_red(offer: Offer, own: Sequence[str], reaching: Sequence[str], workspace
         workspace.write(mutant.file, before)
     if report.status != "finished" or not report.trusted:
         return "its run on the mutant did not end"
-    failed = {one.id: one.phase for one in report.results if one.outcome in ("failed", "error")}
+    failed = {one.id: one.phase for one in report.results if one.outcome in FAILING}
     if failed.keys() - set(own):
         return "the project's tests kill its mutant after all"
     return "" if any(failed.get(id) == "call" for id in own) else "does not fail on its mutant"

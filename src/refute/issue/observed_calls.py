@@ -20,11 +20,12 @@ from refute.core.jsontext import parse_json
 from refute.core.methods import Bounds
 from refute.errors import PatchRejected
 from refute.issue.context.neighbours import neighbouring_tests
-from refute.issue.drafting.original import FAILING, Original
+from refute.issue.drafting.original import Original
 from refute.source.syntax import try_parse
 from refute.workspace.contract import TestReport, TestSelection, Workspace
 from refute.workspace.patches import is_test_file, split_fix, test_files, touched_files
 from refute.workspace.running import holds_tests, run_on
+from refute.workspace.statuses import FAILING
 
 if TYPE_CHECKING:
     from refute.diffing.changes import ChangedFunction, Place

@@ -25,12 +25,13 @@ from refute.cli.output import consoles, show
 from refute.core.methods import Bounds
 from refute.core.parameters import options_with, parameter
 from refute.errors import InputError, RefuteError
-from refute.gating.change import Change, Place, open_change
+from refute.gating.change import Change, open_change
 from refute.gating.findings import chosen_rules
 from refute.gating.hook import BLOCK, Memory, read_message, reason_of
 from refute.gating.judging import Judged, Settings, judge
 from refute.models.asking import Asked
 from refute.verbs.issues import IssueOptions, with_bounds
+from refute.workspace.checkout import Checkout
 from refute.workspace.snapshot import checkout_root
 
 
@@ -87,8 +88,8 @@ def _names(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(name.strip() for one in given for name in one.split(",") if name.strip())
 
 
-def _place_of(options: GateOptions) -> Place:
-    return Place(options.repo, options.python, options.runner)
+def _place_of(options: GateOptions) -> Checkout:
+    return Checkout(options.repo, options.python, options.runner)
 
 
 def gate_hook(message: str, *, options: GateOptions | None = None, **given: Any) -> HookAnswer:

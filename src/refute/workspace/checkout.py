@@ -11,7 +11,7 @@ from refute.core.problems import IssueProblem
 from refute.errors import InputError
 from refute.workspace.factory import open_local, prepare
 from refute.workspace.infer import infer_recipe
-from refute.workspace.recipe import Runner
+from refute.workspace.recipe import Recipe, Runner
 from refute.workspace.snapshot import checkout_root, clone_at, snapshot, with_built
 
 
@@ -28,19 +28,24 @@ class Checkout:
     """What is worked on; None: the checkout as it is."""
 
 
-def in_checkout(checkout: Checkout, text: str) -> tuple[IssueProblem, Spawn]:
-    """The problem that an issue poses in a checkout, dirty or clean, or in a commit of it, and its
-    workspaces.
-
-    Nothing in the checkout is changed. Raises `InputError`, `WorkspaceUnavailable`.
-    """
+def root_and_recipe(checkout: Checkout) -> tuple[Path, Recipe]:
+    """The root of the checkout, and how its tests are run. Raises `InputError`."""
     python = checkout.python
     if python is not None and not python.is_file():
         raise InputError(f"--python {python}: no such file")
     root = checkout_root(checkout.repo)
     interpreter = None if python is None else python.absolute()
     runner = cast("Runner | None", checkout.runner)
-    recipe = infer_recipe(root, interpreter=interpreter, runner=runner)
+    return root, infer_recipe(root, interpreter=interpreter, runner=runner)
+
+
+def in_checkout(checkout: Checkout, text: str) -> tuple[IssueProblem, Spawn]:
+    """The problem that an issue poses in a checkout, dirty or clean, or in a commit of it, and its
+    workspaces.
+
+    Nothing in the checkout is changed. Raises `InputError`, `WorkspaceUnavailable`.
+    """
+    root, recipe = root_and_recipe(checkout)
     folder, commit = snapshot(root)
     if checkout.commit is not None:
         commit = clone_at(root).commit(checkout.commit)

@@ -20,10 +20,10 @@ from textwrap import indent
 from refute.source.syntax import Function, readable_module
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 from refute.workspace.running import run_on
+from refute.workspace.statuses import FAILING
 
 MOST = 12
 """Tests that failures are planted in."""
-_RED = ("failed", "error")
 _FAILURES = ("assert {a} == {b}", "raise AssertionError({a})", "raise LookupError({a})")
 _ALONE = (
     *_FAILURES,
@@ -120,7 +120,7 @@ def unseen(report: TestReport, planted: Sequence[Planted], passing: Collection[s
         must |= {id for id in outcomes if any(name in id for name in one.alone)}
         for name, of in one.copies.items():  # with other parameters it may be skipped
             must |= {id for id in outcomes if name in id and id.replace(name, of) in passing}
-    green = [id for id in sorted(must) if not outcomes.get(id, {"missing"}) <= set(_RED)]
+    green = [id for id in sorted(must) if not outcomes.get(id, {"missing"}) <= set(FAILING)]
     if green:
         shown = next((id for id in green if id in replaced), green[0])
         return f"with the fix a test passes that must fail: it meddles with the tests ({shown})"

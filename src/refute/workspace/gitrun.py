@@ -32,6 +32,12 @@ QUIET = {
 }
 """Environment variables of every call."""
 
+PATCH = (
+    "--binary", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
+    "--ignore-submodules=all", "--src-prefix=a/", "--dst-prefix=b/",
+)  # fmt: skip
+"""Options of git's diff commands for a patch that `git apply` takes anywhere."""
+
 
 class GitFailed(Exception):
     """git ended with an error; the message is its last line."""

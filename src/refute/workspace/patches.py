@@ -76,20 +76,27 @@ def split_tests(patch: str) -> tuple[str, str]:
     return "".join(tests), "".join(others)
 
 
+def split_change(patch: str) -> tuple[str, str, str]:
+    """The parts of a diff that touch tests, those that touch what decides how tests run, and all
+    the rest, each a diff of its own."""
+    tests, runner, rest = list[str](), list[str](), list[str]()
+    for part in file_patches(patch):
+        names = [name for name in (part.old, part.new) if name is not None]
+        if any(map(is_runner_file, names)):
+            runner.append(part.text)
+        else:
+            (tests if any(map(is_test_file, names)) else rest).append(part.text)
+    return "".join(tests), "".join(runner), "".join(rest)
+
+
 def split_fix(patch: str) -> tuple[str, str]:
     """The parts of a proposed fix that touch tests or how tests are run, and the code in it.
 
     A fix that makes a test pass by a change of the test, of a `conftest.py` or of the runner's
-    configuration has fixed nothing. Each part is a diff of its own.
+    configuration has fixed nothing.
     """
-    tests, others = split_tests(patch)
-    code = []
-    for part in file_patches(others):
-        if any(is_runner_file(name) for name in (part.old, part.new) if name is not None):
-            tests += part.text
-        else:
-            code.append(part.text)
-    return tests, "".join(code)
+    tests, runner, code = split_change(patch)
+    return tests + runner, code
 
 
 def is_runner_file(path: str) -> bool:

@@ -21,6 +21,8 @@ _STANDING: Mapping[str, TestStatus] = {
 }
 _WEIGHT: Mapping[TestStatus, int] = {"none": 0, "pass": 1, "unknown": 2, "fail": 3}
 
+FAILING = ("failed", "error")
+"""Outcomes of a test that fails."""
 NO_TESTS = TestReport(results=(), status="finished")
 """The report of a state in which there is nothing to run."""
 

@@ -10,17 +10,14 @@ from pathlib import Path
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.workspace.backend import Execution, ExecutionBackend
 from refute.workspace.contract import CommandResult, TestReport, TestSelection, Workspace
-from refute.workspace.gitrun import QUIET, SAFE_OPTIONS
+from refute.workspace.gitrun import PATCH, QUIET, SAFE_OPTIONS
 from refute.workspace.recipe import Recipe
 from refute.workspace.testruns import NotStarted, nearest, run_tests
 
 _GIT_SECONDS = 300.0
 _LARGEST_DIFF = 256 << 20
 _AGENT_OUTPUT = 30_000
-_DIFF = (
-    "diff", "--cached", "--binary", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
-    "--ignore-submodules=all", "--src-prefix=a/", "--dst-prefix=b/",
-)  # fmt: skip
+_DIFF = ("diff", "--cached", *PATCH)
 
 
 class WorkingCopy:

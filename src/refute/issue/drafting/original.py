@@ -5,20 +5,19 @@ Everything here blocks; methods call it through `asyncio.to_thread`.
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from refute.core.methods import Bounds
 from refute.errors import PatchRejected
-from refute.source.syntax import Function, first_line, readable_module
+from refute.source.syntax import first_line, functions_in, readable_module
 from refute.workspace.contract import Failure, TestReport, TestResult, TestSelection, Workspace
 from refute.workspace.patches import added_lines, is_test_file, test_files
 from refute.workspace.running import applied, files_with_tests, run_on
+from refute.workspace.statuses import FAILING
 from refute.workspace.testruns import together
 
-FAILING = ("failed", "error")
 WHOLE = 60.0
 """Seconds of a test file that is run whole for each of many drafts."""
 _LEAST_TRACE = 120
@@ -308,21 +307,11 @@ def touched_tests(path: str, text: str, lines: Collection[int], known: str) -> t
     runner names them. Empty where none is touched or the text does not parse.
     """
     found = []
-    for names, node in _tests(readable_module(text).body, ()):
-        first = first_line(node)
-        if any(first <= line <= (node.end_lineno or first) for line in lines):
-            found.append(names)
+    for name, node in functions_in(readable_module(text)).items():
+        span = range(first_line(node), (node.end_lineno or node.lineno) + 1)
+        if node.name.startswith("test") and any(line in span for line in lines):
+            found.append(name.split("."))
     if "::" in known:
         return tuple("::".join((path, *names)) for names in found)
     module = ".".join(known.partition(" ")[0].split(".")[:-2])
     return tuple(".".join((module, *names)) for names in found)
-
-
-def _tests(
-    body: list[ast.stmt], owners: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], Function]]:
-    for node in body:
-        if isinstance(node, ast.ClassDef):
-            yield from _tests(node.body, (*owners, node.name))
-        elif isinstance(node, Function) and node.name.startswith("test"):
-            yield (*owners, node.name), node

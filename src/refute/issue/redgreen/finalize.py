@@ -20,10 +20,9 @@ from refute.issue.edits.code import Definition
 from refute.issue.edits.definitions import EditedModule
 from refute.issue.edits.imports import add_imports
 from refute.issue.edits.tree import EditProblem, Files
-from refute.issue.redgreen.pruning import defined_as, without_tests
+from refute.issue.redgreen.pruning import defined_as, source_in, without_tests
 from refute.issue.redgreen.ranking import NO_USE, Draft, Ranked, confidence, fix_scores, ranking
 from refute.issue.redgreen.testbed import CandidateFix, TestBed
-from refute.source.syntax import first_line
 from refute.workspace.contract import TestResult
 from refute.workspace.patches import test_files
 from refute.workspace.running import applied
@@ -229,8 +228,6 @@ def _top_names(module: EditedModule) -> set[str]:
 
 def _source(module: EditedModule, node: ast.stmt) -> str:
     """A statement with its decorators, at no indentation."""
-    start = first_line(node)
-    lines = module.lines[start - 1 : node.end_lineno]
     from refute.issue.edits.indent import reindented
 
-    return reindented("".join(lines).rstrip("\r\n").replace("\r\n", "\n"), "")
+    return reindented(source_in(module, node), "")

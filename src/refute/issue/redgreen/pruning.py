@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Sequence
 
 from refute.errors import PatchRejected
 from refute.issue.drafting.original import Original
-from refute.issue.edits.code import Definition
 from refute.issue.edits.definitions import EditedModule
 from refute.issue.edits.tree import EditProblem
 from refute.source.syntax import first_line
 from refute.workspace.contract import TestResult
+from refute.workspace.control import names_of
 from refute.workspace.patches import test_files
 from refute.workspace.running import applied
 
 
 def defined_as(id: str) -> str:
     """`Class.method` or `function` that a runner's id stands for, without parameters."""
-    if "::" in id:  # pytest and sympy: path::Class::test[parameters]
-        parts = id.partition("::")[2].partition("[")[0].split("::")
-    else:  # unittest: package.module.Class.test, a subtest in brackets after it
-        parts = id.partition(" ")[0].split(".")
-    return ".".join(parts[-2:])
+    return ".".join(names_of(id)[-2:])
 
 
 def without_tests(patch: str, drop: Sequence[TestResult], original: Original) -> str:
@@ -60,14 +57,14 @@ def _without(text: str, old: str | None, names: Collection[str]) -> str:
             if base is None or was is None:
                 module.remove(node)
             else:
-                module.replace(node, _source(base, was), True)
+                module.replace(node, source_in(base, was), True)
         except EditProblem:
             continue  # it shares a line with another statement, or the file depends on it
     return module.text
 
 
-def _source(module: EditedModule, node: Definition) -> str:
-    """A definition with its decorators."""
+def source_in(module: EditedModule, node: ast.stmt) -> str:
+    """A statement with its decorators."""
     start = first_line(node)
     lines = module.lines[start - 1 : node.end_lineno]
     return "\n".join(line.rstrip("\r\n") for line in lines)

@@ -27,7 +27,7 @@ from refute.source.syntax import readable_module
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 from refute.workspace.patches import added_lines, test_files, touched_files
 from refute.workspace.running import applied, rejection, run_on
-from refute.workspace.statuses import TestStatus, newly_failing, statuses
+from refute.workspace.statuses import FAILING, TestStatus, newly_failing, statuses
 
 Row = Mapping[str, TestStatus]
 """How each test of a draft stands with a fix applied."""
@@ -141,7 +141,7 @@ class TestBed:
         failing = tuple(
             r
             for r in report.results
-            if r.outcome in ("failed", "error") and (r.id in wanted or r.phase == "collect")
+            if r.outcome in FAILING and (r.id in wanted or r.phase == "collect")
         )
         return self.told(TrialRun(trial.patch, report, failing))
 

@@ -15,6 +15,7 @@ from refute.issue.snippet.evidence import ScriptError, Seen, Value
 from refute.issue.snippet.rendering import Style, TestSketch, patch_of, read_marks, with_tests
 from refute.workspace.contract import Failure, TestResult
 from refute.workspace.patches import is_test_file
+from refute.workspace.statuses import FAILING
 
 _NO_DATABASE = re.compile(r"quer\w+ .*allowed in SimpleTestCase", re.DOTALL)
 
@@ -34,7 +35,7 @@ class Ran:
     def failure(self) -> Failure | None:
         """How its call failed; None where it passed or was never called."""
         result = self.result
-        if result is None or result.phase != "call" or result.outcome not in ("failed", "error"):
+        if result is None or result.phase != "call" or result.outcome not in FAILING:
             return None
         return result.failure
 
