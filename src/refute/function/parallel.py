@@ -21,11 +21,10 @@ from refute.errors import InputError
 from refute.function import verbs
 from refute.function.contract import Ask, Skipped
 from refute.function.project_sandbox import ProjectSandbox, open_box, present
-from refute.function.project_tests import ProjectRunner
 from refute.function.suite import Seen
 from refute.function.target import Module
 from refute.function.verbs import Fix, Hunt, Solver, inline
-from refute.function.verified import Passes
+from refute.function.verified import Passes, not_asked
 from refute.sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -142,6 +141,7 @@ def work_on(
     solving: Solving | None = None,
     ask: Callable[[str], Ask] | None = None,
     repairing: Callable[[Module], ProjectRepair] | None = None,
+    passes: Passes = not_asked,
 ) -> Iterator[tuple[FunctionUnit, Found | Skipped]]:
     """What was found out about each function, in the order in which they are done.
 
@@ -152,7 +152,7 @@ def work_on(
     """
     here = any(one is not None for one in (solving, ask, repairing))
     if jobs == 1 or len(units) <= FEW or here:
-        with _Worker(settings, opened, solving, ask, repairing) as worker:
+        with _Worker(settings, opened, solving, ask, repairing, passes) as worker:
             for unit in units:
                 for one in worker.each(unit):
                     yield unit, one
@@ -238,7 +238,9 @@ class _Worker:
         solving: Solving | None = None,
         ask: Callable[[str], Ask] | None = None,
         repairing: Callable[[Module], ProjectRepair] | None = None,
+        passes: Passes = not_asked,
     ) -> None:
+        self._passes = passes
         self._settings = settings
         self._repairing = repairing
         self._opened = opened
@@ -247,7 +249,6 @@ class _Worker:
         self._path: Path | None = None
         self._box: ProjectSandbox | None = None
         self._refusal = ""
-        self._project = ProjectRunner()
 
     def __enter__(self) -> _Worker:
         return self
@@ -274,10 +275,7 @@ class _Worker:
         spent = time.monotonic() - start
         yield from left
         with self._solving(here.module, box) as solver:
-            interpreter = here.module.surroundings.interpreter
-            python = None if interpreter is None else Path(interpreter.name)
-            passes = partial(self._project.passes, python=python)
-            how = self._ask, spent, seconds, passes, self._repairing
+            how = self._ask, spent, seconds, self._passes, self._repairing
             found = _solved(here, settings, solver, box, *how)
             for done, one in enumerate(found, 1):
                 yield one

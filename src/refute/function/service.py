@@ -36,6 +36,7 @@ from refute.function.project_tests import FolderTests
 from refute.function.suite import Seen, Suite, project_suite
 from refute.function.target import Module, Targets, functions_of, open_targets
 from refute.function.verbs import Solver
+from refute.function.verified import not_asked
 from refute.models.asking import Asked, askers, open_sessions
 from refute.prompts import prompts_from
 from refute.sandbox import Sandbox
@@ -115,7 +116,8 @@ class Opened:
     tests_read: float | None
     """See `share_read`; None too where they are run as they stand."""
     runs: bool = False
-    """Whether the given tests are run by the project's own runner, and not read."""
+    """Whether the given tests are run by the project's own runner. A method that asks a model is
+    given them as they are read, too."""
 
     @property
     def functions(self) -> int:
@@ -155,7 +157,8 @@ def open_subject(subject: FunctionOptions) -> Opened:
     found = open_targets(subject.targets, python_path=site, end=subject.end)
     modules = [with_interpreter(module, subject.python) for module in found.modules]
     found = replace(found, modules=tuple(modules))
-    if subject.tests is not None and _run_as_they_stand(subject.tests, modules, subject):
+    runs = subject.tests is not None and _run_as_they_stand(subject.tests, modules)
+    if runs and not chosen_method(subject, "function", also=("n",)).asks_model:
         return Opened(found, ({},) * len(modules), None, runs=True)
     folder = FolderTests.of(subject.tests) if subject.tests and subject.tests.is_dir() else None
     given: list[ModuleTests] = []
@@ -170,15 +173,13 @@ def open_subject(subject: FunctionOptions) -> Opened:
         raise reasons[0]
     if found.broad and subject.tests and not any(any(one.tests.values()) for one in given):
         remark([f"{subject.tests}: holds no test of what is looked at"])
-    return Opened(found, tuple(one.tests for one in given), share_read(subject.tests, given))
+    tests = tuple(one.tests for one in given)
+    return Opened(found, tests, share_read(subject.tests, given), runs=runs)
 
 
-def _run_as_they_stand(tests: Path, modules: Sequence[Module], subject: FunctionOptions) -> bool:
-    """Whether tests are Python files of the checkout that holds the targets, for a method that
-    can use what they do there: one that asks a model is shown tests that are read."""
-    if (not tests.is_dir() and tests.suffix != ".py") or chosen_method(
-        subject, "function", also=("n",)
-    ).name != "search":
+def _run_as_they_stand(tests: Path, modules: Sequence[Module]) -> bool:
+    """Whether tests are Python files of the checkout that holds the targets."""
+    if not tests.is_dir() and tests.suffix != ".py":
         return False
     try:
         root = checkout_root(tests)
@@ -315,6 +316,7 @@ def _stream(
         solving=None if spec.cpu_bound else partial(_asking, spec, settings, subject),
         ask=ask,
         repairing=repairing,
+        passes=not_asked if suite is None else suite.passes,
     )
 
 

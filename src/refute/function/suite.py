@@ -50,6 +50,8 @@ class Ran:
     """What a test did."""
 
     id: str
+    line: int
+    """Where it begins in its file."""
     passed: bool
     failed: bool
     """Neither: it was skipped, or is expected to fail."""
@@ -108,6 +110,17 @@ class Suite:
             line: count / math.sqrt(len(red) * (count + passes[line]))
             for line, count in fails.items()
         }
+
+    def passes(self, test: UnitTest) -> bool | None:
+        """Whether the test of a file that a given test was read from passes, all rows of it; None
+        where it is not known."""
+        if test.span is None:
+            return None
+        file = Path(test.source.rpartition(":")[0]).resolve()
+        own = [one for one in self.tests if self.root / one.id.partition("::")[0] == file]
+        line = max((one.line for one in own if one.line <= test.span[0]), default=None)
+        found = [one.passed for one in own if one.line == line]
+        return all(found) if found else None
 
     def score(self, test: Ran, file: str, node: Function) -> tuple[float, int, int]:
         """How much a red test suspects a function: by its lines, then by how near it is to where
@@ -220,6 +233,7 @@ class _Record(Struct):
     """What the process that runs the tests writes of one of them, if nobody meddles with it."""
 
     test: str
+    line: int
     ok: bool
     failed: bool
     cpu: float
@@ -237,6 +251,7 @@ def _ran(records: Sequence[Mapping[str, Any]]) -> Iterator[Ran]:
         endless = one.cause.type == ENDLESS
         yield Ran(
             one.test,
+            one.line,
             one.ok,
             one.failed,
             {file: frozenset(lines) for file, lines in one.lines.items()},

@@ -227,6 +227,7 @@ def run_original(items: list[Any], plan: Plan, out: int) -> None:
             out,
             {
                 "test": name_of(item),
+                "line": 1 + (item.location[1] or 0),
                 "ok": all(report.outcome == "passed" for report in reports),
                 "failed": any(report.failed for report in reports),
                 "cpu": time.process_time() - start,
