@@ -13,8 +13,7 @@ import pytest
 import refute
 from refute.cli.declared import SET_BY_SETTINGS
 from refute.cli.settings import CONFIGURED, declared_options, defaults_for
-from refute.config.declared import OF_FILES
-from refute.config.resolving import variables
+from refute.core.settings import OF_FILES, variables
 from refute.core.variables import Variable
 from refute.errors import InputError
 from refute.verbs.hunt import HuntOptions

@@ -14,9 +14,7 @@ from refute.cli.declared import SET_BY_SETTINGS, command_of, declared_by, told
 from refute.core.variables import Variable
 
 if TYPE_CHECKING:
-    from refute.config.declared import Declared, Kind
-    from refute.config.resolving import Held
-    from refute.config.table import Table
+    from refute.core.settings import Declared, Held, Kind, Table
 
 CONFIGURED = ("hunt", "debug", "diff", "reproduce", "fix", "vet", "gate", "harden", "mcp", "lsp")
 """The verbs that read settings: daily work. What measures (`bench`, `grade`, `train`...) is told
@@ -33,7 +31,7 @@ def defaults_for(verb: str, args: Sequence[str]) -> dict[str, Any]:
 
     Raises `InputError` for what is wrong in either.
     """
-    from refute.config.table import find_table
+    from refute.core.settings import find_table
 
     table = find_table(Path(told(args, "-C") or "."))
     if table is None and not _variables():
@@ -46,14 +44,14 @@ def defaults_for(verb: str, args: Sequence[str]) -> dict[str, Any]:
 
 def held_by(verb: str) -> list[Held]:
     """Every setting of a verb, here. Raises `InputError`."""
-    from refute.config.table import find_table
+    from refute.core.settings import find_table
 
     table = find_table(Path())
     return [*_held(verb, table), *_set_by_name(verb, table)]
 
 
 def _held(verb: str, table: Table | None) -> list[Held]:
-    from refute.config.resolving import check_names, held_settings
+    from refute.core.settings import check_names, held_settings
 
     if table is not None:
         check_names(table, CONFIGURED, declared_options)
@@ -62,7 +60,7 @@ def _held(verb: str, table: Table | None) -> list[Held]:
 
 def _set_by_name(verb: str, table: Table | None) -> list[Held]:
     """What `--set` is told by settings: options of methods are slow to look up, so only then."""
-    from refute.config.resolving import read_by_name, set_by_name
+    from refute.core.settings import read_by_name, set_by_name
 
     given = set_by_name(verb, table)
     if not given:
@@ -96,7 +94,7 @@ def declared_options(verb: str) -> Mapping[str, Declared]:
 
 
 def _declared(one: click.Parameter, context: click.Context) -> Declared:
-    from refute.config.declared import OF_FILES, Declared
+    from refute.core.settings import OF_FILES, Declared
 
     assert one.name is not None
     kind = _kind(one)

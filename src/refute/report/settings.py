@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from refute.config.resolving import Held
+from refute.core.settings import Held
 from refute.results.settings import Config, Setting
 
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")

@@ -1,4 +1,9 @@
-"""What holds, and from where: the environment before the file before the default."""
+"""Settings that need not be typed: `[tool.refute]` in pyproject.toml, and `REFUTE_*`.
+
+The command line comes first, then the environment, then the file, then the default. The file is
+data of a repository that may be a stranger's: it sets how long, how many and in which form, and
+never what is started, asked or written (see `Declared`).
+"""
 
 from __future__ import annotations
 
@@ -8,13 +13,96 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from refute.config.declared import Declared
-from refute.config.table import Table
+from refute.core.files import parse_toml, read_file
 from refute.core.parameters import Parameter, check_value, nearest, pairs_of, read_text
 from refute.core.variables import Variable
 from refute.errors import InputError
+
+FILE = "pyproject.toml"
+_LARGEST = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What a file sets."""
+
+    file: Path
+    values: Mapping[str, Any]
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The keys that are tables."""
+        return frozenset(key for key, value in self.values.items() if isinstance(value, dict))
+
+    def of(self, verb: str) -> Mapping[str, Any]:
+        """What is set for one verb alone. Raises `InputError` where that is no table."""
+        found = self.values.get(verb, {})
+        if not isinstance(found, dict):
+            raise InputError(f"{self.file}: tool.refute.{verb}: must be a table of settings")
+        return found
+
+
+def find_table(start: Path) -> Table | None:
+    """The nearest pyproject.toml with a `[tool.refute]`, from a folder upwards to the root of its
+    repository (or of the disk). Raises `InputError` for a file that is no TOML."""
+    start = start.resolve()
+    for folder in (start, *start.parents):
+        file = folder / FILE
+        if file.is_file() and (found := _read(file)) is not None:
+            return found
+        if (folder / ".git").exists():
+            return None
+    return None
+
+
+def _read(file: Path) -> Table | None:
+    try:
+        whole = parse_toml(read_file(file, limit=_LARGEST))
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror}") from None
+    except ValueError as error:
+        raise InputError(f"{file}: not TOML: {error}") from None
+    tool = whole.get("tool")
+    found = tool.get("refute") if isinstance(tool, dict) else None
+    if found is None:
+        return None
+    if not isinstance(found, dict):
+        raise InputError(f"{file}: tool.refute: must be a table of settings")
+    return Table(file, found)
+
+
+Kind = Literal["boolean", "integer", "number", "text", "file", "texts"]
+
+OF_FILES = frozenset({"as", "at-once", "budget", "fail-on", "format", "time-limit"})
+"""What `[tool.refute]` may hold besides the fields that say so (`in_files`).
+
+Not in a file is what starts a program (`python`, `agent`), names a server, a model or words for
+it (`model`, `tester`, `base-url`, `prompts`), lets something out (`allow-network`), or writes
+(`write`, `force`, `o`, `record`): whoever clones a repository has not agreed to these. They are for
+the command line and the environment, which are the user's own. Of what is set by name
+(`[tool.refute.set]`) a file sets what is a number or one of a few words.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One option of a command, as a setting."""
+
+    key: str
+    """Its long flag without dashes in front: `total-budget`."""
+    name: str
+    """Of the command's parameter."""
+    kind: Kind
+    default: Any
+    in_files: bool
+    """Whether `[tool.refute]` may set it."""
+    check: Callable[[Any], None] = lambda value: None
+    """Raises `ValueError`, with words for people, for a value that the option does not take."""
+    of_model: bool = False
+    """Whether `[tool.refute.model]` may hold it, too."""
+
 
 MODEL, SET = "model", "set"
 """Tables beside those of the verbs."""
