@@ -36,7 +36,7 @@ from diff_mutants import settings_of
 from packages import Row, half_of, parser, share, spread, work
 
 from refute.diffing.comparison import Entry, Settings
-from refute.diffing.differences import Difference, is_stable, kind_of_difference
+from refute.diffing.differences import Difference, is_stable, kind_of_difference, observed_source
 from refute.diffing.modules import Module, Modules
 from refute.diffing.revisions import Revisions, open_revisions
 from refute.diffing.service import Compared, compare
@@ -44,7 +44,6 @@ from refute.diffing.sides import Side, Sides
 from refute.errors import RefuteError
 from refute.function.interpreters import interpreter_of
 from refute.function.scenarios.observation import LIMITS, Observation, same_value
-from refute.report.diffs import observed_source
 from refute.sandbox import Limits
 from refute.sandbox.values import Iterated, Opaque
 

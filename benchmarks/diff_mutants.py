@@ -34,10 +34,10 @@ from mutator import bugs
 from packages import Half, Inside, Row, draw, half_of, parser, share, spread, work
 
 from refute.diffing.comparison import Settings
+from refute.diffing.differences import observed_source
 from refute.diffing.revisions import open_revisions
 from refute.diffing.service import Diffed, compare
 from refute.errors import RefuteError
-from refute.report.diffs import observed_source
 from refute.source.syntax import find_function, try_parse
 
 AMPLE = 60.0  # seconds, where scenarios are counted

@@ -15,15 +15,15 @@ import refute
 PACKAGE = Path(refute.__file__).parent
 TOPS = (PACKAGE, PACKAGE.with_name("refute_lab"))
 MAP = Path(__file__).resolve().parents[1] / "docs" / "architecture.md"
-METHODS = {"function", "issue", "report", "cli", "surfaces"}
+METHODS = {"function", "issue", "results", "cli", "surfaces"}
 FORBIDDEN = {
     "sandbox": METHODS,
     "workspace": METHODS,
     "models": METHODS,
     "core": METHODS,
     "source": METHODS,
-    "function": {"issue", "report", "cli", "surfaces"},
-    "issue": {"function", "report", "cli", "surfaces"},
+    "function": {"issue", "results", "cli", "surfaces"},
+    "issue": {"function", "results", "cli", "surfaces"},
 }
 """Package -> packages that it must not import."""
 

@@ -16,7 +16,7 @@ from refute.diffing.differences import Difference
 from refute.diffing.service import Compared
 from refute.errors import InputError
 from refute.function.scenarios.observation import Observation
-from refute.report.formats.changes import case_of_change, without_known
+from refute.results.formats.changes import case_of_change, without_known
 
 from .diffing.repositories import commit
 

@@ -23,7 +23,7 @@ from refute.function.judge import (
 )
 from refute.function.llm.options import Options
 from refute.models.contract import Message
-from refute.report.judge import print_judgement
+from refute.results.text.functions import print_judgement
 from refute.sandbox.pool import SandboxPool
 
 from .llm.scripted import asker

@@ -8,9 +8,8 @@ import pytest
 
 from refute.function.contract import State
 from refute.function.verbs import Hunt
-from refute.report.consoles import SafeConsole
-from refute.report.fitting import FittingTable
-from refute.report.tables import print_hunt
+from refute.results.text.consoles import FittingTable, SafeConsole
+from refute.results.text.functions import print_hunt
 
 
 def printed(width: int, *rows: tuple[str, str]) -> str:

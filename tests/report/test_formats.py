@@ -12,10 +12,18 @@ from jsonschema import Draft7Validator, Draft202012Validator
 from junitparser import Failure, JUnitXml, Skipped
 
 from refute.function.contract import Skipped as NotLookedAt
-from refute.report.baselines import OF_CHANGES, OF_FUNCTIONS, read_baseline, write_baseline
-from refute.report.formats import FORMATS, formatted
-from refute.report.formats.contract import RULES, Case, Problem, Proposal, Report, merged
 from refute.results import schema
+from refute.results.baselines import OF_CHANGES, OF_FUNCTIONS, read_baseline, write_baseline
+from refute.results.formats import (
+    FORMATS,
+    RULES,
+    Case,
+    Problem,
+    Proposal,
+    Report,
+    formatted,
+    merged,
+)
 from tests.conftest import check_document
 
 DATA = Path(__file__).parent.parent / "data"

@@ -8,9 +8,9 @@ from rich.console import Console
 
 from refute.api.fixes import Pair, RankedFixes
 from refute.issue.observed_calls import ObservedCall
-from refute.report.fixes import print_ranked
 from refute.results import as_dict
 from refute.results.issues import ranked_document
+from refute.results.text.issues import print_ranked
 
 
 def test_a_call_of_a_test_is_shown_with_both_ends() -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from refute.report.consoles import SafeConsole
+from refute.results.text.consoles import SafeConsole
 from refute_lab.figures import Figure, clustered, mean, wilson
 from refute_lab.report.exports import as_csv, as_latex
 from refute_lab.report.grid_text import print_grid

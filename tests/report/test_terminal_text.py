@@ -15,8 +15,8 @@ from refute.cli import output
 from refute.core.problems import IssuePrediction
 from refute.issue.contract import Reproduction
 from refute.issue.vet import Vetted
-from refute.report.consoles import SafeConsole
-from refute.report.issues import print_vetted
+from refute.results.text.consoles import SafeConsole
+from refute.results.text.issues import print_vetted
 from refute.workspace.contract import Failure, TestResult
 
 HOSTILE = {

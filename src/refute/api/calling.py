@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from msgspec import Struct
     from rich.console import Console
 
-    from refute.report.formats.contract import Report
+    from refute.results.formats import Report
 
 _WIDTH = 100
 """Characters of a line about a result."""
@@ -63,18 +63,18 @@ class Shown:
         return as_dict(self.document())
 
     def _repr_html_(self) -> str:
-        from refute.report.notebook import as_html
+        from refute.results.text.consoles import as_html
 
         return as_html(self.print)
 
     def __str__(self) -> str:
-        from refute.report.notebook import as_text
+        from refute.results.text.consoles import as_text
 
         return as_text(self.print)
 
 
 class Reported(Shown):
-    """A result that is also a report in the formats of `refute.report.formats`."""
+    """A result that is also a report in the formats of `refute.results.formats`."""
 
     __slots__ = ()
 
@@ -87,14 +87,14 @@ class Reported(Shown):
         return self.report().summary or super()._line()
 
     def formatted(self, format: str) -> str:
-        """The result as a text of `refute.report.formats.FORMATS`, which ends with a line feed."""
+        """The result as a text of `refute.results.formats.FORMATS`, which ends with a line feed."""
         if format == "text":
             return f"{self}".rstrip("\n") + "\n"
         if format == "json":
             from refute.results import as_json
 
             return as_json(self.document(), indent=2) + "\n"
-        from refute.report.formats import formatted
+        from refute.results.formats import formatted
 
         return formatted(self.report(), format)
 

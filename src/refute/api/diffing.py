@@ -17,8 +17,8 @@ from refute.diffing.service import Compared, Diffed
 from refute.errors import InputError
 
 if TYPE_CHECKING:
-    from refute.report.formats.contract import Report
     from refute.results.changes import Diff
+    from refute.results.formats import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,9 @@ class DiffResult(Reported):
     def report(self) -> Report:
         """What there is to report."""
         from refute.function.contract import Skipped
-        from refute.report.diffs import summary_line
-        from refute.report.formats.changes import case_of_change
-        from refute.report.formats.contract import Report
+        from refute.results.formats import Report
+        from refute.results.formats.changes import case_of_change
+        from refute.results.text.changes import summary_line
 
         left = tuple(
             Skipped(
@@ -87,13 +87,13 @@ class DiffResult(Reported):
     def write_baseline(self, file: Path | str) -> int:
         """Write the differences as known; what the file knows of other functions stays. Returns how
         many problems it knows then. Raises `InputError`."""
-        from refute.report.baselines import OF_CHANGES, write_baseline
+        from refute.results.baselines import OF_CHANGES, write_baseline
 
         return write_baseline(Path(file), self.report(), OF_CHANGES)
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
-        from refute.report.diffs import print_diffed
+        from refute.results.text.changes import print_diffed
 
         print_diffed(self.diffed, console)
 

@@ -18,7 +18,7 @@ from refute.workspace.patches import split_fix
 if TYPE_CHECKING:
     from refute.api.issues import VetResult
     from refute.issue.observed_calls import ObservedCall
-    from refute.report.formats.contract import Report
+    from refute.results.formats import Report
     from refute.results.issues import Ranking
 
 SECONDS = 3.0
@@ -82,8 +82,8 @@ class RankedFixes(Reported):
 
     def report(self) -> Report:
         """What there is to report: a case for each fix, and what speaks against it."""
-        from refute.report.formats.changes import cases_of_ranking
-        from refute.report.formats.contract import Report
+        from refute.results.formats import Report
+        from refute.results.formats.changes import cases_of_ranking
 
         first = self.results[0]
         line = f"{self.fixes[self.places[0]]}: {first.verdict}: {first.vetted.reason}"
@@ -91,7 +91,7 @@ class RankedFixes(Reported):
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
-        from refute.report.fixes import print_ranked
+        from refute.results.text.issues import print_ranked
 
         print_ranked(self, console)
 

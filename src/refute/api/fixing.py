@@ -19,7 +19,7 @@ from refute.issue.contract import FixClaim, FixState, Reproduction
 from refute.workspace.snapshot import apply_to_checkout
 
 if TYPE_CHECKING:
-    from refute.report.formats.contract import Report
+    from refute.results.formats import Report
     from refute.results.issues import Fix
 
 _BOUNDS = Bounds()
@@ -62,8 +62,8 @@ class FixResult(Reported):
 
     def report(self) -> Report:
         """What there is to report."""
-        from refute.report.formats.changes import cases_of_fix
-        from refute.report.formats.contract import Report
+        from refute.results.formats import Report
+        from refute.results.formats.changes import cases_of_fix
 
         line = f"{self.state}: {'; '.join(self.claim.reasons)}".removesuffix(": ")
         return Report("fix", tuple(cases_of_fix(self)), summary=line)
@@ -80,7 +80,7 @@ class FixResult(Reported):
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
-        from refute.report.fixes import print_fix
+        from refute.results.text.issues import print_fix
 
         print_fix(self, console)
 

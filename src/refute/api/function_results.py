@@ -17,7 +17,7 @@ from refute.function.verbs import Fix, Hunt, fixed_code
 if TYPE_CHECKING:
     from msgspec import Struct
 
-    from refute.report.formats.contract import Report
+    from refute.results.formats import Report
 
 One = TypeVar("One", Hunt, Fix)
 
@@ -54,8 +54,8 @@ class _Result(Reported):
 
     def _report(self, verb: str) -> Report:
         from refute.function.service import summary
-        from refute.report.formats.contract import Report
-        from refute.report.formats.functions import case_of
+        from refute.results.formats import Report
+        from refute.results.formats.functions import case_of
 
         got = self.collected
         cases = (case_of(module, one) for module, one in got.results)
@@ -97,7 +97,7 @@ class HuntResult(_Result):
     def write_baseline(self, file: Path | str) -> int:
         """Write what was found as known; what the file knows of other functions stays. Returns how
         many problems it knows then. Raises `InputError`."""
-        from refute.report.baselines import OF_FUNCTIONS, write_baseline
+        from refute.results.baselines import OF_FUNCTIONS, write_baseline
 
         return write_baseline(Path(file), self.report(), OF_FUNCTIONS)
 
@@ -139,7 +139,7 @@ class HuntResult(_Result):
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
-        from refute.report.tables import print_hunt
+        from refute.results.text.functions import print_hunt
 
         for module, one in self.collected.results:
             if isinstance(one, Hunt):
@@ -212,7 +212,7 @@ class DebugResult(_Result):
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
         from refute.function.source import diff_name
-        from refute.report.tables import print_fix
+        from refute.results.text.functions import print_fix
 
         for module, one in self.collected.results:
             if isinstance(one, Fix):

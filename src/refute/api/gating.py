@@ -36,7 +36,7 @@ class GateResult(Shown):
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
-        from refute.report.gate import print_gate
+        from refute.results.text.changes import print_gate
 
         print_gate(self.judged, console)
 

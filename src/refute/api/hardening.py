@@ -39,7 +39,7 @@ class HardenResult(Shown):
     @property
     def patch(self) -> str:
         """The tests, put among the project's own, as a unified diff from the root."""
-        from refute.report.hardening import patch_of
+        from refute.results.text.changes import patch_of
 
         return patch_of(self.hardened)
 
@@ -61,6 +61,6 @@ class HardenResult(Shown):
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
-        from refute.report.hardening import print_hardened
+        from refute.results.text.changes import print_hardened
 
         print_hardened(self.hardened, console)

@@ -24,7 +24,7 @@ from refute.workspace.snapshot import apply_to_checkout
 
 if TYPE_CHECKING:
     from refute.diffing.service import Diffed
-    from refute.report.formats.contract import Report
+    from refute.results.formats import Report
     from refute.results.issues import Reproduce, Vet
 
 
@@ -55,8 +55,8 @@ class ReproduceResult(Reported):
 
     def report(self) -> Report:
         """What there is to report."""
-        from refute.report.formats.changes import cases_of_reproduction
-        from refute.report.formats.contract import Report
+        from refute.results.formats import Report
+        from refute.results.formats.changes import cases_of_reproduction
 
         count = len(self.failing)
         line = f"{count} test{'s' * (count != 1)} fail{'s' * (count == 1)} for the issue's reason"
@@ -69,7 +69,7 @@ class ReproduceResult(Reported):
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
-        from refute.report.issues import print_reproduction
+        from refute.results.text.issues import print_reproduction
 
         print_reproduction(self.method, self.found, self.trial, console)
 
@@ -101,19 +101,19 @@ class VetResult(Reported):
 
     def report(self) -> Report:
         """What there is to report."""
-        from refute.report.formats.changes import cases_of_vetted
-        from refute.report.formats.contract import Report
+        from refute.results.formats import Report
+        from refute.results.formats.changes import cases_of_vetted
 
         line = f"{self.verdict}: {self.vetted.reason}"
         return Report("vet", tuple(cases_of_vetted(self)), summary=line)
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
-        from refute.report.issues import print_vetted
+        from refute.results.text.issues import print_vetted
 
         print_vetted(self.method, self.vetted, self.tests, console, found=self.reproduction)
         if self.changes is not None:
-            from refute.report.diffs import print_changes
+            from refute.results.text.changes import print_changes
 
             print_changes(self.changes, console)
 

@@ -54,7 +54,7 @@ class JudgeResult(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
-        from refute.report.judge import judge_document
+        from refute.results.text.functions import judge_document
 
         document = judge_document(self.found, self.function, self.names)
         if self.tests_read is not None:
@@ -63,7 +63,7 @@ class JudgeResult(Shown):
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
-        from refute.report.judge import print_judgement
+        from refute.results.text.functions import print_judgement
 
         print_judgement(self.found, self.function, self.names, console)
 

@@ -53,7 +53,7 @@ class RedGreenResult(Shown):
 
     def print(self, console: Any) -> None:
         """What a notebook shows."""
-        from refute.report.gate import print_standings
+        from refute.results.text.changes import print_standings
 
         print_standings(self.tests, console)
 

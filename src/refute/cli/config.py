@@ -18,8 +18,8 @@ def command(verb: str | None, as_json: bool) -> None:
     An option is taken from the command line, else from REFUTE_VERB_OPTION or REFUTE_OPTION in the
     environment, else from [tool.refute.VERB] or [tool.refute] of the nearest pyproject.toml.
     """
-    from refute.report.settings import print_settings, settings_document
     from refute.results import as_dict
+    from refute.results.settings import print_settings, settings_document
 
     verbs = CONFIGURED if verb is None else (verb,)
     held = {name: held_by(name) for name in verbs}

@@ -43,12 +43,12 @@ def command(
     defines the function; PROBLEM.py's own body is not run, and may be empty.
     """
     from refute.api.judging import judge
-    from refute.report import terminal
+    from refute.results.text.consoles import working
 
     options = {name: what.pop(name) for name in settable((SuiteOptions,)) if name in what}
     model = None if asked.model == "none" else asked.model
     asked = replace(asked, model=model, set=options)
-    with terminal.working(f"judging {len(candidates)} candidates", consoles()[1]):
+    with working(f"judging {len(candidates)} candidates", consoles()[1]):
         result = judge(target, candidates, asked=asked, **what)
     show(result, as_json=as_json)
     return 0

@@ -14,7 +14,7 @@ from refute.cli.output import Form
 from refute.core.storage import refuse_links
 from refute.errors import InputError
 from refute.models.asking import Asked
-from refute.report.formats import FORMATS
+from refute.results.formats import FORMATS
 
 tests_option = click.option(
     "--tests", type=FILE, metavar="PATH", help="Tests to believe: pytest file or folder, JSONL."

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from refute.api.calling import Reported
-    from refute.report.formats.contract import Case
+    from refute.results.formats import Case
 
 
 def consoles() -> tuple[Console, Console]:
@@ -25,7 +25,7 @@ def consoles() -> tuple[Console, Console]:
 
     Piped tables are as wide as their content needs.
     """
-    from refute.report.consoles import SafeConsole
+    from refute.results.text.consoles import SafeConsole
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120
     plain: Any = {"highlight": False, "emoji": False, "markup": False}
@@ -56,7 +56,7 @@ class Form:
     """How a result is shown (`--format`), and the forms in which it is kept besides (`--save`)."""
 
     name: str
-    """One of `refute.report.formats.FORMATS`."""
+    """One of `refute.results.formats.FORMATS`."""
     saved: tuple[tuple[str, Path], ...] = ()
 
     @property
@@ -72,11 +72,11 @@ class Form:
     def show_case(self, verb: str, case: Callable[[], Case]) -> None:
         """Show a case as it is found, where the form is for programs and can."""
         if self.name == "jsonl":
-            from refute.report.formats.lines import case_line
+            from refute.results.formats.writers import case_line
 
             click.echo(case_line(verb, case()))
         elif self.name == "github":
-            from refute.report.formats.github import commands
+            from refute.results.formats.writers import commands
 
             for line in commands(case()):
                 click.echo(line)
@@ -84,12 +84,12 @@ class Form:
     def show_end(self, result: Reported) -> None:
         """Show what was not shown as it was found, and write the files."""
         if self.name == "jsonl":
-            from refute.report.formats.lines import last_lines
+            from refute.results.formats.writers import last_lines
 
             for line in last_lines(result.report()):
                 click.echo(line)
         elif self.name == "github":
-            from refute.report.formats.github import notices
+            from refute.results.formats.writers import notices
 
             for line in notices(result.report()):
                 click.echo(line)

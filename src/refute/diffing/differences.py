@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from refute.core.problems import Scenario
+from refute.function.formatting import value_source
 from refute.function.scenarios.observation import VARIES, Observation, same_value, settled
 from refute.sandbox.values import Incomplete, Iterated, Opaque
 
@@ -18,6 +19,7 @@ __all__ = [
     "is_stable",
     "kind_of_difference",
     "neutral",
+    "observed_source",
     "steady",
 ]
 
@@ -147,3 +149,24 @@ def neutral(one: Observation, root: str) -> Observation:
         printed=clean(one.printed),
         changed=changed,
     )
+
+
+def observed_source(seen: Observation, kind: str = "value") -> str:
+    """What a call did, as source where it has one: of the kind that a difference is of."""
+    if seen.kind == "raised":
+        return f"raises {seen.error}: {seen.message}".rstrip(": ")
+    if seen.kind != "returned":
+        return seen.error or seen.kind
+    if kind == "output":
+        return f"prints {seen.printed!r}"
+    if kind == "effect":
+        if not seen.changed:
+            return "changes nothing"
+        return "; ".join(f"{name} becomes {_source(value)}" for name, _, value in seen.changed)
+    return _source(seen.value)
+
+
+def _source(value: Any) -> str:
+    if isinstance(value, Iterated):
+        return value_source(list(value.items)) + (" and more" if value.more else "")
+    return value_source(value)

@@ -11,11 +11,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from refute.diffing.differences import Intent
+from refute.diffing.differences import Intent, observed_source
 from refute.diffing.service import Compared
 from refute.models.contract import Asker, Message, Sampling
 from refute.prompts import render
-from refute.report.diffs import observed_source
 
 __all__ = ["read_intent", "with_intents"]
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from refute.core.problems import Scenario
 from refute.diffing.comparison import Comparison, Effort, Entry, Tried
+from refute.diffing.differences import observed_source
 from refute.diffing.engine import Search
 from refute.diffing.modules import Module, Unreadable
 from refute.diffing.service import Compared
@@ -22,7 +23,6 @@ from refute.function.llm.answers import code_spans, final_text
 from refute.function.scenarios.observation import Observation
 from refute.models.contract import Asker, Completion, Message, Sampling
 from refute.prompts import render
-from refute.report.diffs import observed_source
 from refute.source.syntax import first_line
 
 __all__ = ["with_written_inputs"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct, UnsetType, convert, field
 
-from refute.diffing.differences import Intent, Kind, Verdict
+from refute.diffing.differences import Intent, Kind, Verdict, observed_source
 from refute.results.shared import Count, Known, Line
 
 if TYPE_CHECKING:
@@ -177,8 +177,6 @@ def _function(one: Compared) -> ComparedFunction:
 
 def difference(one: Differing) -> Difference:
     """An input on which two revisions differ."""
-    from refute.report.diffs import observed_source
-
     return Difference(
         kind=one.kind,
         setup=one.scenario.setup,

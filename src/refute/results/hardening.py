@@ -78,7 +78,7 @@ class Harden(Struct, frozen=True, kw_only=True, tag_field="schema", tag="harden/
 
 def hardened_document(hardened: Hardened) -> Harden:
     """What was found, for other programs."""
-    from refute.report.hardening import patch_of
+    from refute.results.text.changes import patch_of
 
     counts, trial = hardened.counts, hardened.trial
     return Harden(

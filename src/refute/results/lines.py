@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from refute.report.formats.contract import Level
+from refute.results.formats import Level
 from refute.results.shared import Count, Line
 
 _Fingerprint = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]

@@ -101,9 +101,8 @@ def command(options: DebugOptions, ask: bool, form: Form, fail_on: str | None) -
     """
     from refute.function.source import diff_name
     from refute.function.verbs import Fix
-    from refute.report import terminal
-    from refute.report.formats.functions import case_of
-    from refute.report.tables import print_fix
+    from refute.results.formats.functions import case_of
+    from refute.results.text.functions import asking, print_fix
 
     out, err = consoles()
 
@@ -117,7 +116,7 @@ def command(options: DebugOptions, ask: bool, form: Form, fail_on: str | None) -
         print_fix(one, name, out, asked=ask, file=name if broad else "")
 
     with watching(print_one) as (opened, show, spinner):
-        who: dict[str, Any] = {"ask": terminal.asking(err, spinner) if ask else None}
+        who: dict[str, Any] = {"ask": asking(err, spinner) if ask else None}
         told: dict[str, Any] = {"opened": opened, "show": show, "listed": "-" in options.targets}
         shown_first = replace(options, targets=read_targets(options.targets), write=False)
         result = debug(options=shown_first, **who, **told)

@@ -146,8 +146,8 @@ def _fresh(baseline: Path | None) -> Callable[[Compared], Compared | None]:
     differed."""
     if baseline is None:
         return lambda one: one
-    from refute.report.baselines import read_baseline
-    from refute.report.formats.changes import without_known
+    from refute.results.baselines import read_baseline
+    from refute.results.formats.changes import without_known
 
     return partial(without_known, read_baseline(baseline))
 
@@ -206,9 +206,9 @@ def command(
     changes so); 1: some is not.
     """
     from refute.api.diffing import check_output, write_pinned
-    from refute.report import terminal
-    from refute.report.diffs import print_compared, print_end
-    from refute.report.formats.changes import case_of_change
+    from refute.results.formats.changes import case_of_change
+    from refute.results.text.changes import print_compared, print_end, which_side
+    from refute.results.text.consoles import working
 
     baseline = options.baseline
     if write_baseline and baseline is None:
@@ -217,7 +217,7 @@ def command(
     check_output(output, pin, force=force)
     # with a model, for what it says of them all
     waits = options.model is not None or not form.streams
-    with terminal.working("comparing", err) as spinner:
+    with working("comparing", err) as spinner:
 
         def show(one: Compared, done: int, total: int) -> None:
             if not waits:
@@ -243,7 +243,7 @@ def command(
     elif result.known:
         remark([f"{result.known} function{'s' * (result.known != 1)} with known differences alone"])
     if pin is not None:
-        side = terminal.which_side(err) if pin == "ask" else pin
+        side = which_side(err) if pin == "ask" else pin
         write_pinned(result, side, output, hypothesis=style == "hypothesis")
     if result.interrupted:
         raise KeyboardInterrupt

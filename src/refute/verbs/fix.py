@@ -125,7 +125,7 @@ def command(options: FixOptions, form: Form) -> int:
     Exit status 0: fixed; 4: a fix is proposed, not more; 5: cannot tell, no fix that any test
     speaks for.
     """
-    from refute.report.terminal import working
+    from refute.results.text.consoles import working
 
     with working("fixing the issue", consoles()[1]):
         result = fix(options=options)

@@ -18,7 +18,7 @@ from refute.sandbox.deadline import end_after
 
 if TYPE_CHECKING:
     from refute.function.parallel import Found
-    from refute.report.terminal import Working
+    from refute.results.text.consoles import Working
 
 MOST_NAMED = 10
 FEW = 20
@@ -56,10 +56,10 @@ def watching(
 ) -> Iterator[tuple[Callable[[Opened], None], Show, Working]]:
     """A spinner, and what is to be told of the targets and of each result, which `print_one`
     prints; its last argument: whether it is one of many files'."""
-    from refute.report import terminal
+    from refute.results.text.consoles import working
 
     broad, total, done, told = False, 0, 0, 0
-    with terminal.working("opening", consoles()[1]) as spinner:
+    with working("opening", consoles()[1]) as spinner:
 
         def opened(found: Opened) -> None:
             nonlocal broad, total

@@ -194,7 +194,7 @@ def command(options: GateOptions, hook: bool, as_json: bool) -> int:
     Exit status 0: proven, or nothing to prove; 1: not proven; 2: usage; 3: unavailable. With
     --hook: 2 keeps the agent at work, with the reason on stderr; 0 and 1 let it stop.
     """
-    from refute.report.terminal import working
+    from refute.results.text.consoles import working
 
     if hook:
         answer = gate_hook(sys.stdin.read(), options=options)

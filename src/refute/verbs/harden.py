@@ -102,9 +102,9 @@ def command(options: HardenOptions, as_json: bool) -> int:
 
     Exit status 0: no test is offered, 1: some are.
     """
-    from refute.report import terminal
+    from refute.results.text.consoles import working
 
-    with terminal.working("opening", consoles()[1]) as spinner:
+    with working("opening", consoles()[1]) as spinner:
         result = harden(options=replace(options, write=False), say=spinner.say)
     show(result, as_json=as_json)
     if options.write:

@@ -106,7 +106,7 @@ def _unknown(baseline: Path | None) -> Callable[[Module, Found], Found | None]:
     """A result without what the baseline knows; None where it knows all of it."""
     if baseline is None:
         return lambda module, one: one
-    from refute.report.baselines import read_baseline, without_known
+    from refute.results.baselines import read_baseline, without_known
 
     return partial(without_known, read_baseline(baseline))
 
@@ -127,8 +127,8 @@ def command(options: HuntOptions, form: Form, write_baseline: bool, fail_on: str
     """
     from refute.function.source import diff_name
     from refute.function.verbs import Hunt
-    from refute.report.formats.functions import case_of
-    from refute.report.tables import print_hunt
+    from refute.results.formats.functions import case_of
+    from refute.results.text.functions import print_hunt
 
     baseline = options.baseline
     if write_baseline and baseline is None:

@@ -109,7 +109,7 @@ def command(options: ReproduceOptions, form: Form) -> int:
 
     Exit status 1: such a test was found; 0: none was.
     """
-    from refute.report.terminal import working
+    from refute.results.text.consoles import working
 
     with working("reproducing the issue", consoles()[1]) as spinner:
 

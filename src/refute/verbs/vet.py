@@ -154,7 +154,7 @@ def command(options: VetOptions, form: Form) -> int:
     Exit status 0: shown to be fixed (of several, the first); 1: not fixed, breaks tests, or cannot
     tell.
     """
-    from refute.report.terminal import working
+    from refute.results.text.consoles import working
 
     result: VetResult | RankedFixes
     with working(f"vetting {', '.join(map(str, options.fixes))}", consoles()[1]):

@@ -73,7 +73,7 @@ def command(
 
     Exit status 3: some problems have no result (run again to retry them).
     """
-    from refute.report.terminal import counting
+    from refute.results.text.consoles import counting
     from refute_lab.api.benching import BenchResult, IssueBenchResult, bench
     from refute_lab.api.filtering import FilterResult, filter_fixes
 

@@ -93,7 +93,7 @@ def command(dataset: str, predictions: str, ids: str | None, as_json: bool, **ho
 
     Exit status 3: some instances have no grade (run again to retry them).
     """
-    from refute.report.terminal import counting
+    from refute.results.text.consoles import counting
     from refute_lab.api.grading import grade
 
     with counting(consoles()[1]) as progress:

@@ -69,7 +69,7 @@ def data(source: str, output: Path, as_json: bool, **how: Any) -> int:
     DIR gets train.jsonl (for sft), preferences.jsonl (dpo), problems.jsonl (grpo), validation.jsonl
     (select), a data card and what each stage made.
     """
-    from refute.report.terminal import counting_stages
+    from refute.results.text.consoles import counting_stages
     from refute_lab.api.training_data import training_data
 
     err = consoles()[1]

@@ -138,7 +138,7 @@ def all_stages(source: str, output: Path, as_json: bool, **how: Any) -> int:
     SOURCE as in `refute train data`, whose own options that command alone has: call it first for
     other data, with DIR/data as its folder. Resumes where it was stopped.
     """
-    from refute.report.terminal import counting_stages
+    from refute.results.text.consoles import counting_stages
     from refute_lab.api.training import train
 
     with ExitStack() as stack:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refute.core.storage import ScratchFolder
+from refute.diffing.differences import observed_source
 from refute.errors import InputError
 from refute.surfaces import arguments as given
 from refute.surfaces import results as answers
@@ -36,7 +37,7 @@ _LARGEST = 1 << 20
 
 def reproduce_issue(asked_for: Any, asked: Asked, tell: Tell) -> Answer:
     """`refute reproduce`."""
-    from refute.report.issues import confidence_text
+    from refute.results.text.issues import confidence_text
 
     with ScratchFolder() as scratch:
         limit = {"seconds": WITHIN * asked_for.time_limit}
@@ -65,7 +66,7 @@ def reproduce_issue(asked_for: Any, asked: Asked, tell: Tell) -> Answer:
 
 def vet_patch(asked_for: given.VetPatch, asked: Asked, tell: Tell) -> Answer:
     """`refute vet`."""
-    from refute.report.diffs import summary_line
+    from refute.results.text.changes import summary_line
 
     tests = _test_patch(asked_for.tests, asked_for.repo)
     with ScratchFolder() as scratch:
@@ -106,7 +107,7 @@ def vet_patch(asked_for: given.VetPatch, asked: Asked, tell: Tell) -> Answer:
 
 def compare_behaviour(asked_for: Any, asked: Asked, tell: Tell) -> Answer:
     """`refute diff`."""
-    from refute.report.diffs import summary_line
+    from refute.results.text.changes import summary_line
 
     with ScratchFolder() as scratch:
         options = given.options_for(DiffOptions, asked_for, asked, Path(scratch))
@@ -202,8 +203,6 @@ def _failure(failure: Failure | None) -> str:
 
 
 def _change(one: Compared) -> answers.FunctionChange:
-    from refute.report.diffs import observed_source
-
     comparison, function = one.comparison, one.function
     return answers.FunctionChange(
         file=function.after.file,

@@ -6,16 +6,16 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from refute.diffing.differences import Difference
+from refute.diffing.differences import observed_source
 from refute.diffing.service import Compared, Diffed
-from refute.report.diffs import observed_source
-from refute.report.formats.contract import Case, Problem, merged, short
-from refute.workspace.contract import TestResult
+from refute.results.formats import Case, Problem, merged, short
 
 if TYPE_CHECKING:
     from refute.api.fixes import RankedFixes
     from refute.api.fixing import FixResult
     from refute.api.issues import ReproduceResult, VetResult
+    from refute.diffing.differences import Difference
+    from refute.workspace.contract import TestResult
 
 
 def case_of_change(one: Compared) -> Case:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from refute.core.problems import Trust
 from refute.function.contract import FailingTest, Finding
 from refute.function.formatting import call_source, describe, expected_source, status_of
-from refute.function.parallel import Found
-from refute.function.target import Module
 from refute.function.verbs import Fix
-from refute.report.formats.contract import Case, Problem, Proposal, merged, short
+from refute.results.formats import Case, Problem, Proposal, merged, short
 from refute.sandbox import Raised
 from refute.source.syntax import functions_in, parse_module
+
+if TYPE_CHECKING:
+    from refute.function.parallel import Found
+    from refute.function.target import Module
 
 
 def case_of(module: Module, one: Found) -> Case:

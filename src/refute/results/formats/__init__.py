@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from refute.function.contract import Skipped
 
+
 LONGEST = 400
 """Characters of one value in a message."""
 Level = Literal["error", "warning", "note"]
@@ -156,3 +157,17 @@ def merged(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 def _first(ones: Sequence[Problem]) -> Problem:
     return replace(ones[0], others=len(ones) - 1 + sum(one.others for one in ones))
+
+
+__all__ = ["FORMATS", "formatted"]
+
+FORMATS = ("text", "json", "jsonl", "sarif", "junit", "github", "markdown")
+"""`text` and `json` are each verb's own; the others are made of its `Report`."""
+
+
+def formatted(report: Report, name: str) -> str:
+    """A report in one of the formats, `text` and `json` excepted; it ends with a line feed, or is
+    empty."""
+    from refute.results.formats.writers import WRITERS
+
+    return WRITERS[name](report)

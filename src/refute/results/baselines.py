@@ -1,7 +1,7 @@
 """Baselines: problems that are known, so that only new ones count.
 
 A file of JSON (schema `baseline/1`), sorted, to be committed. Problems are known by their
-fingerprints (`refute.report.formats.contract`); the rest is for people.
+fingerprints (`refute.results.formats`); the rest is for people.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from refute.function.contract import FailingTest, Finding
 from refute.function.parallel import Found
 from refute.function.target import Module
 from refute.function.verbs import Hunt
-from refute.report.formats.contract import Report
-from refute.report.formats.functions import problem_of
+from refute.results.formats import Report
+from refute.results.formats.functions import problem_of
 from refute.results.lines import Baseline, KnownProblem
 
 OF_FUNCTIONS = ("wrong-output", "predicted-output", "crash", "contradiction")

@@ -1,17 +1,30 @@
-"""Results as text for people, with rich: tables, diffs and one-line remarks."""
+"""What was found about functions, as text: tests, fixes, rankings, and questions to the user."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from refute.core.problems import Trust
-from refute.function.contract import FailingTest, Finding, State
-from refute.function.formatting import call_source, describe, expected_source
-from refute.function.verbs import Fix, Hunt
-from refute.report.fitting import FittingTable
+from refute.function.contract import Ask, FailingTest, Finding, Question, State
+from refute.function.formatting import call_source, describe, expected_source, value_source
+from refute.results.text.consoles import FittingTable
+from refute.sandbox import Returned
+from refute.sandbox.values import MalformedValue
+from refute.source.literals import NotLiteral, parse_literal
+
+if TYPE_CHECKING:
+    from refute.function.judge import CandidateRanking
+    from refute.function.verbs import Fix, Hunt
+    from refute.results.text.consoles import Working
+
+
+MOST_CHOICES = 26
 
 CELL = 400
 """Longest text in a cell, in characters."""
@@ -142,3 +155,107 @@ def _findings(title: str, function: str, findings: Sequence[Finding]) -> Fitting
 
 def _short(text: str) -> str:
     return text if len(text) <= CELL else f"{text[: CELL - 3]}..."
+
+
+def asking(console: Console, shown: Working) -> Callable[[str], Ask]:
+    """For a function's name an `Ask` that puts the question on stderr and reads from stdin."""
+
+    def ask(function: str, question: Question) -> Any:
+        with shown.paused():
+            return _answer(function, question, console)
+
+    return lambda function: partial(ask, function)
+
+
+def _answer(function: str, question: Question, console: Console) -> Any:
+    """A letter for one of the candidates' outputs, or a Python literal; empty: not answered."""
+    choices = _choices(question)
+    call = call_source(question.call, function)
+    console.print(Text(f"What should {call} return?"))
+    for letter, value in choices.items():
+        console.print(Text(f"  {letter}) {value_source(value)}"))
+    while True:
+        console.print(Text("a letter, a Python value, or nothing to skip: "), end="")
+        try:
+            line = input().strip()
+        except EOFError:
+            line = ""
+        if not line:
+            raise KeyError(call)
+        if line in choices:
+            return choices[line]
+        try:
+            return parse_literal(line)
+        except NotLiteral as error:
+            console.print(Text(f"{error}; strings need quotes"))
+
+
+def _choices(question: Question) -> dict[str, Any]:
+    """The candidates' different outputs by letter; those that raise cannot be chosen."""
+    values: list[Any] = []
+    for outcome in question.outputs:
+        if isinstance(outcome, Returned):
+            try:
+                value = outcome.value
+            except MalformedValue:
+                continue
+            if not any(value_source(value) == value_source(other) for other in values):
+                values.append(value)
+    letters = (chr(ord("a") + at) for at in range(MOST_CHOICES))
+    return dict(zip(letters, values, strict=False))
+
+
+def judge_document(found: CandidateRanking, function: str, names: Sequence[str]) -> dict[str, Any]:
+    """`{"function", "n", "rule", "tests", "ranking": [{"candidate", "passed", "of", "rank",
+    "score"}], "best"}`; `names` are the candidates' files in the order given."""
+    of = len(found.tests)
+    return {
+        "function": function,
+        "n": len(names),
+        "rule": found.rule,
+        "tests": [
+            {
+                "call": call_source(test.call, function),
+                "expected": expected_source(test),
+                "source": test.source,
+                "confidence": round(test.confidence, 4),
+            }
+            for test in found.tests
+        ],
+        "ranking": [
+            {
+                "candidate": names[one.index],
+                "passed": one.passed,
+                "of": of,
+                "rank": one.rank,
+                "score": None if one.score is None else round(one.score, 6),
+                "agreement": round(one.agreement, 6),
+            }
+            for one in found.ranking
+        ],
+        "best": names[found.best],
+    }
+
+
+def print_judgement(
+    found: CandidateRanking, function: str, names: Sequence[str], console: Console
+) -> None:
+    """The candidates, best first."""
+    table = Table(title=Text(f"candidates for {function}", style="bold"), title_justify="left")
+    scored = any(one.score is not None for one in found.ranking)
+    for name in ("rank", "candidate", "tests passed", *["score"] * scored, "agreement"):
+        table.add_column(name, overflow="fold")
+    for one in found.ranking:
+        passed = f"{one.passed} of {len(found.tests)}"
+        cells = (str(one.rank), names[one.index], passed)
+        score = [] if one.score is None else [f"{one.score:.3g}"]
+        table.add_row(*map(Text, cells), *score, f"{one.agreement:.0%}")
+    console.print(table)
+    if found.rule == "reward":
+        console.print(Text("note: ranked by the reward model's score alone", style="dim"))
+    elif not found.tests:
+        console.print(Text("note: no test: ranked by what most candidates return", style="dim"))
+    firsts = sum(one.rank == 1 for one in found.ranking)
+    if firsts > 1:
+        text = f"note: {firsts} candidates are equal; the first one given stands first"
+        console.print(Text(text, style="dim"))

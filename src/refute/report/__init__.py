@@ -1,1 +1,0 @@
-"""What people see: terminal tables and diffs, and the JSON documents."""

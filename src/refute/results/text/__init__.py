@@ -1,0 +1,1 @@
+"""What people see: tables, diffs and sentences, printed on a console."""

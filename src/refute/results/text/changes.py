@@ -1,0 +1,279 @@
+"""What a change does, whether it is shown to be done, and what its tests lack, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.text import Text
+
+from refute.diffing.differences import observed_source
+from refute.function.source import unified_diff
+from refute.results.text.consoles import FittingTable
+from refute.results.text.functions import CELL
+
+if TYPE_CHECKING:
+    from refute.diffing.differences import Difference
+    from refute.diffing.pinning import Pin, Side
+    from refute.diffing.service import Compared, Diffed
+    from refute.gating.judging import Judged
+    from refute.gating.running import Standing
+    from refute.hardening.offering import Offer
+    from refute.hardening.service import Hardened
+    from refute.workspace.contract import Failure
+
+MOST_LINES = 12
+"""Lines that are listed."""
+
+
+def print_diffed(diffed: Diffed, console: Console) -> None:
+    """Every function, then the summary."""
+    for one in diffed.functions:
+        print_compared(one, console)
+    print_end(diffed, console)
+
+
+def print_end(diffed: Diffed, console: Console) -> None:
+    """The summary, and what was not compared."""
+    console.print(Text(summary_line(diffed), style="bold"))
+    for place in diffed.changes.unreadable:
+        where = f"{place.path}:{place.line}" if place.line else place.path
+        console.print(Text(f"not compared: {where} ({place.side}): {place.reason}", style="dim"))
+
+
+def print_changes(changes: Diffed | str, console: Console) -> None:
+    """What a fix changes in behaviour, in short: what is the same everywhere is one line."""
+    if isinstance(changes, str):
+        console.print(Text(f"what else it changes cannot be told: {changes}", style="dim"))
+        return
+    for one in changes.functions:
+        if one.comparison.differences:
+            print_compared(one, console)
+    console.print(Text(f"behaviour: {summary_line(changes)}"))
+
+
+def summary_line(diffed: Diffed) -> str:
+    """`2 functions differ (1 not mentioned), 3 no difference found, 1 cannot tell`."""
+    counts = diffed.counts
+    silent = sum(one.unexplained for one in diffed.functions)
+    parts = []
+    if counts["differs"]:
+        many = counts["differs"] != 1
+        said = f" ({silent} not mentioned)" if silent else ""
+        parts.append(
+            f"{counts['differs']} function{'s' * many} behave{'s' * (not many)} otherwise{said}"
+        )
+    if counts["no difference"]:
+        parts.append(f"{counts['no difference']} without a difference found")
+    if counts["cannot tell"]:
+        parts.append(f"{counts['cannot tell']} cannot tell")
+    added, removed = len(diffed.changes.added), len(diffed.changes.removed)
+    more = [f"{n} {word}" for n, word in ((added, "added"), (removed, "removed")) if n]
+    nothing = "nothing new to show" if diffed.changes.functions else "no function or method changed"
+    nothing = "interrupted before there was a result" if diffed.interrupted else nothing
+    whole = ", ".join(parts) or nothing
+    return f"{diffed.before} -> {diffed.after}: {whole}" + (f"; {', '.join(more)}" if more else "")
+
+
+def print_compared(one: Compared, console: Console) -> None:
+    """One function: what differs, or how far nothing does."""
+    comparison, function = one.comparison, one.function
+    where = f"{function.after.file}:{function.after.line} {function.qualname}"
+    if comparison.differences:
+        said = one.intent or ("not mentioned" if one.stated is None else _said(one))
+        console.print(Text.assemble((where, "bold"), f": behaves otherwise ({said})"))
+        console.print(differences_table(comparison.differences))
+        if comparison.others:
+            console.print(Text(f"and {comparison.others} more kinds of input", style="dim"))
+    elif comparison.broken:
+        console.print(
+            Text.assemble((where, "bold"), f": loads on one side only: {comparison.broken}")
+        )
+    elif comparison.ran:
+        console.print(Text.assemble((where, "bold"), f": {_unchanged(one)}"))
+    elif comparison.within:
+        names = ", ".join(comparison.within[:3])
+        console.print(Text.assemble((where, "bold"), f": see {names}, which changed too"))
+    else:
+        reason = comparison.reason or "nothing could be called"
+        console.print(Text.assemble((where, "bold"), f": cannot tell: {reason}"))
+    if comparison.called:
+        console.print(Text(f"seen through {comparison.called}", style="dim"))
+    _missed(one, console)
+
+
+def _said(one: Compared) -> str:
+    assert one.stated is not None
+    return f"{one.stated.kind}: {one.stated.where}"
+
+
+def _unchanged(one: Compared) -> str:
+    comparison = one.comparison
+    old, new = one.function.lines_before, one.function.lines_after
+    missed = len(comparison.missed_before) + len(comparison.missed_after)
+    total = len(old) + len(new)
+    lines = f"all {total}" if not missed else f"{total - missed} of {total}"
+    tail = f" that execute {lines} changed lines" if total else ""
+    said = f" ({comparison.written} written by the model)" if comparison.written else ""
+    return f"no difference on {comparison.ran} inputs{said}{tail}"
+
+
+def _missed(one: Compared, console: Console) -> None:
+    comparison = one.comparison
+    if not comparison.ran:
+        return
+    for side, lines in (("before", comparison.missed_before), ("after", comparison.missed_after)):
+        if lines:
+            shown = ", ".join(map(str, lines[:MOST_LINES])) + ", ..." * (len(lines) > MOST_LINES)
+            console.print(Text(f"changed lines never executed, {side}: {shown}", style="dim"))
+
+
+def differences_table(
+    differences: Sequence[Difference], sides: tuple[str, str] = ("before", "after")
+) -> FittingTable:
+    """`input | before | after`, a row for each."""
+    plain: Any = {"show_edge": False, "pad_edge": False, "box": None, "header_style": "bold"}
+    table = FittingTable(("input", *sides), **plain)
+    for one in differences:
+        observed = (observed_source(side, one.kind) for side in (one.before, one.after))
+        table.add(*(text[:CELL] for text in (one.scenario.source, *observed)))
+    return table
+
+
+def which_side(console: Console) -> Pin:
+    """Asks on stderr which side of a difference is right, and reads from stdin."""
+    sides: dict[str, Side] = {"b": "before", "before": "before", "a": "after", "after": "after"}
+
+    def ask(one: Compared, difference: Difference) -> Side | None:
+        console.print(Text(f"{one.function.qualname}: {difference.scenario.source}"))
+        console.print(Text(f"  b) before: {observed_source(difference.before, difference.kind)}"))
+        console.print(Text(f"  a) after:  {observed_source(difference.after, difference.kind)}"))
+        console.print(Text("which is right? b, a, or nothing for no test: "), end="")
+        try:
+            return sides.get(input().strip().lower())
+        except EOFError:
+            return None
+
+    return ask
+
+
+MOST_LISTED = 10
+_STYLES = {"red to green": "green", "red now": "red", "broken": "red"}
+
+
+def print_standings(tests: Sequence[Standing], console: Console) -> None:
+    """One line for each test."""
+    for one in tests[:MOST_LISTED]:
+        console.print(Text.assemble((one.turn, _STYLES.get(one.turn, "")), f"  {one.id}"))
+        told = one.failure_after or one.failure_before
+        if told is not None:
+            console.print(Text(f"  {said(told)}", style="dim"))
+    if len(tests) > MOST_LISTED:
+        console.print(Text(f"and {len(tests) - MOST_LISTED} more", style="dim"))
+
+
+def said(failure: Failure) -> str:
+    """A failure in one line."""
+    first = failure.message.strip().partition("\n")[0]
+    return f"{failure.type}: {first[:200]}".rstrip(": ")
+
+
+def print_gate(judged: Judged, console: Console) -> None:
+    """What was red and is green, what is against the change, what else it does, the verdict."""
+    console.print(Text(f"{judged.base} -> {judged.head}", style="dim"))
+    for one in judged.turned[:MOST_LISTED]:
+        console.print(Text.assemble(("red before, green now: ", "green"), (one.id, "bold")))
+        if one.failure_before is not None:
+            console.print(Text(f"  before: {said(one.failure_before)}", style="dim"))
+    if len(judged.turned) > MOST_LISTED:
+        console.print(Text(f"and {len(judged.turned) - MOST_LISTED} more", style="dim"))
+    if judged.kept:
+        beside = f" (near: {', '.join(judged.near)})" if judged.near else ""
+        many = "1 test" if judged.kept == 1 else f"{judged.kept} tests"
+        console.print(Text(f"as before: {many}{beside}", style="dim"))
+    if judged.issue is not None:
+        console.print(Text(f"the issue: {judged.issue.verdict}: {judged.issue.reason}"))
+    if judged.behaviour is not None:
+        print_changes(judged.behaviour, console)
+    for note in judged.notes:
+        console.print(Text(f"note: {note}", style="dim"))
+    for finding in judged.findings:
+        head = (f"{finding.rule}: ", "red")
+        console.print(Text.assemble(head, (finding.where, "bold"), f": {finding.what}"))
+    colour = "red" if judged.verdict == "not proven" else "green"
+    console.print(Text.assemble((f"{judged.verdict}: ", f"bold {colour}"), judged.reason))
+
+
+_WORDS = {
+    "killed": "killed",
+    "timeout": "never end",
+    "survived": "survive",
+    "unreached": "that no passing test reaches",
+    "not run": "not run",
+}
+
+
+def patch_of(hardened: Hardened) -> str:
+    """The offered tests as a unified diff from the root of the checkout."""
+    return "".join(
+        unified_diff(
+            path.read_text("utf-8") if path.is_file() else "",
+            text,
+            path.relative_to(hardened.root).as_posix(),
+        )
+        for path, text in hardened.files().items()
+    )
+
+
+def print_hardened(hardened: Hardened, console: Console) -> None:
+    """For each test what it would notice; then the tests as a patch, and how it came out."""
+    for one in hardened.offers:
+        _print_offer(one, console)
+    if hardened.offers:
+        console.print(Text(patch_of(hardened)), soft_wrap=True)
+        said = "The tests pin what the code does today; nobody has said that it is right."
+        console.print(Text(said, style="dim"))
+    for line in _summary(hardened):
+        console.print(Text(line, style="bold"), soft_wrap=True)
+
+
+def _print_offer(one: Offer, console: Console) -> None:
+    mutant = one.input.mutant
+    why = "no passing test reaches this" if one.covers else "tests run this, and none notices"
+    where = f"{mutant.file}:{mutant.line} {mutant.qualname}"
+    more = len(one.kills) - 1
+    others = f", nor {more} other mutant{'s' * (more != 1)} that the test kills" if more else ""
+    console.print(Text.assemble((where, "bold"), f": {why}{others}"), soft_wrap=True)
+    before, after = mutant.shown
+    console.print(Text(f"  - {before}\n  + {after}"), soft_wrap=True)
+
+
+def _summary(hardened: Hardened) -> list[str]:
+    if not hardened.functions:
+        return ["no function changed"]
+    if not hardened.mutants:
+        return [f"no mutant of {_many(hardened.functions, 'function')}"]
+    counts = hardened.counts
+    parts = ", ".join(f"{counts[state]} {word}" for state, word in _WORDS.items() if counts[state])
+    drawn, possible = len(hardened.mutants), hardened.possible
+    of = f"{drawn} of {possible} mutants" if drawn < possible else _many(drawn, "mutant")
+    score = "" if hardened.score is None else f"; score {100 * hardened.score:.0f} %"
+    lines = [f"{of} of {_many(hardened.functions, 'function')}: {parts}{score}"]
+    for file, why in hardened.trial.broken.items():
+        lines.append(f"{file} cannot be collected: {why}")
+    if hardened.trial.left:
+        left = _many(hardened.trial.left, "test")
+        lines.append(f"{left} of the project's not run for lack of time: see --budget")
+    living = len(hardened.living)
+    if living:
+        looked = f"an input was looked for on {hardened.tried} of {living} that live"
+        told = [f"none was found for {hardened.alike}"]
+        told += [f"{count} not offered: {why}" for why, count in hardened.dropped.items()]
+        offered = _many(len(hardened.offers), "test")
+        lines.append(f"{looked}: {', '.join(told)}; {offered} offered")
+    return lines
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count} {word}{'s' * (count != 1)}"
