@@ -34,10 +34,10 @@ from pathlib import Path
 
 from mutator import bugs
 
-from refute.api.fixes import changes_of
 from refute.core.methods import Bounds
 from refute.issue.observed_calls import observed_differences
 from refute.issue.vet import vet_fix
+from refute.verbs.vet import changes_of
 from refute.workspace.factory import open_workspace
 from refute.workspace.patches import file_patches, split_fix, test_files
 from refute.workspace.repositories import find_clone

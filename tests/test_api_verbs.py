@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 import refute
-import refute.api
+import refute.verbs
 import refute_lab
 from refute import cli
-from refute.api.calling import Shown
 from refute.core.methods import NoOptions, finished
 from refute.core.registry import METHODS
+from refute.verbs.calling import Shown
 from refute_lab.api.benchmarks import statistics
 from refute_lab.api.reporting import report
 from refute_lab.api.training_data import training_data
@@ -370,7 +370,7 @@ def test_a_plan_of_training_data_is_the_same_document(
 
 def test_each_result_is_one_line() -> None:
     """No dataclass below writes all of its fields."""
-    for module in pkgutil.iter_modules(refute.api.__path__, "refute.api."):
+    for module in pkgutil.iter_modules(refute.verbs.__path__, "refute.verbs."):
         importlib.import_module(module.name)
     left = [Shown]
     while left:

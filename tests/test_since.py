@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from refute.api.since import chosen_among
 from refute.core.problems import Scenario
 from refute.diffing.changes import ChangedFunction, Place
 from refute.diffing.comparison import Comparison
@@ -17,6 +16,7 @@ from refute.diffing.service import Compared
 from refute.errors import InputError
 from refute.function.scenarios.observation import Observation
 from refute.results.formats.changes import case_of_change, without_known
+from refute.verbs.since import chosen_among
 
 from .diffing.repositories import commit
 

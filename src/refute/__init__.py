@@ -19,16 +19,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from refute.api.diffing import DiffResult
-    from refute.api.fixes import RankedFixes
-    from refute.api.fixing import FixResult
-    from refute.api.function_results import DebugResult, HuntResult
-    from refute.api.gating import GateResult, HookAnswer
-    from refute.api.hardening import HardenResult
-    from refute.api.issues import ReproduceResult, VetResult
-    from refute.api.judging import JudgeResult, judge
-    from refute.api.red_green import RedGreenResult, red_green
-    from refute.api.starting import InitResult, init
     from refute.core.combinators import backtrack, best_of, cross_check, refine, vote
     from refute.core.methods import Bounds, Context, Method, MethodSpec, method
     from refute.core.problems import (
@@ -57,26 +47,21 @@ if TYPE_CHECKING:
     from refute.sandbox.local import LocalSandbox
     from refute.surfaces.notebook import load_ipython_extension
     from refute.verbs.debug import DebugOptions, debug
-    from refute.verbs.diff import DiffOptions, diff
-    from refute.verbs.fix import FixOptions, fix
-    from refute.verbs.gate import GateOptions, gate, gate_hook
-    from refute.verbs.harden import HardenOptions, harden
+    from refute.verbs.diff import DiffOptions, DiffResult, diff
+    from refute.verbs.fix import FixOptions, FixResult, fix
+    from refute.verbs.functions import DebugResult, HuntResult
+    from refute.verbs.gate import GateOptions, GateResult, HookAnswer, gate, gate_hook
+    from refute.verbs.harden import HardenOptions, HardenResult, harden
     from refute.verbs.hunt import HuntOptions, hunt
+    from refute.verbs.init import InitResult, init
+    from refute.verbs.issues import ReproduceResult, VetResult
+    from refute.verbs.judge import JudgeResult, judge
+    from refute.verbs.red_green import RedGreenResult, red_green
     from refute.verbs.reproduce import ReproduceOptions, reproduce
-    from refute.verbs.vet import VetOptions, rank_fixes, vet
+    from refute.verbs.vet import RankedFixes, VetOptions, rank_fixes, vet
     from refute.workspace.contract import Workspace
 
 _HOMES = {
-    "refute.api.diffing": ("DiffResult",),
-    "refute.api.fixes": ("RankedFixes",),
-    "refute.api.fixing": ("FixResult",),
-    "refute.api.function_results": ("DebugResult", "HuntResult"),
-    "refute.api.gating": ("GateResult", "HookAnswer"),
-    "refute.api.hardening": ("HardenResult",),
-    "refute.api.issues": ("ReproduceResult", "VetResult"),
-    "refute.api.judging": ("JudgeResult", "judge"),
-    "refute.api.red_green": ("RedGreenResult", "red_green"),
-    "refute.api.starting": ("InitResult", "init"),
     "refute.core.combinators": ("backtrack", "best_of", "cross_check", "refine", "vote"),
     "refute.core.methods": ("Bounds", "Context", "Method", "MethodSpec", "method"),
     "refute.core.problems": (
@@ -111,13 +96,18 @@ _HOMES = {
     "refute.sandbox.local": ("LocalSandbox",),
     "refute.surfaces.notebook": ("load_ipython_extension",),
     "refute.verbs.debug": ("DebugOptions", "debug"),
-    "refute.verbs.diff": ("DiffOptions", "diff"),
-    "refute.verbs.fix": ("FixOptions", "fix"),
-    "refute.verbs.gate": ("GateOptions", "gate", "gate_hook"),
-    "refute.verbs.harden": ("HardenOptions", "harden"),
+    "refute.verbs.diff": ("DiffOptions", "DiffResult", "diff"),
+    "refute.verbs.fix": ("FixOptions", "FixResult", "fix"),
+    "refute.verbs.functions": ("DebugResult", "HuntResult"),
+    "refute.verbs.gate": ("GateOptions", "GateResult", "HookAnswer", "gate", "gate_hook"),
+    "refute.verbs.harden": ("HardenOptions", "HardenResult", "harden"),
     "refute.verbs.hunt": ("HuntOptions", "hunt"),
+    "refute.verbs.init": ("InitResult", "init"),
+    "refute.verbs.issues": ("ReproduceResult", "VetResult"),
+    "refute.verbs.judge": ("JudgeResult", "judge"),
+    "refute.verbs.red_green": ("RedGreenResult", "red_green"),
     "refute.verbs.reproduce": ("ReproduceOptions", "reproduce"),
-    "refute.verbs.vet": ("VetOptions", "rank_fixes", "vet"),
+    "refute.verbs.vet": ("RankedFixes", "VetOptions", "rank_fixes", "vet"),
     "refute.workspace.contract": ("Workspace",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import refute
-from refute.api.diffing import DiffResult
+from refute.verbs.diff import DiffResult
 
 from ..models.loopback import Loopback, chat
 from .repositories import commit

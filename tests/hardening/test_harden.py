@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import refute
-from refute.api.hardening import HardenResult
 from refute.cli import run
 from refute.hardening.offering import Offer, chosen
+from refute.verbs.harden import HardenResult
 
 from ..diffing.repositories import commit, write
 

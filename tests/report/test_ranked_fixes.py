@@ -6,11 +6,11 @@ import io
 
 from rich.console import Console
 
-from refute.api.fixes import Pair, RankedFixes
 from refute.issue.observed_calls import ObservedCall
 from refute.results import as_dict
 from refute.results.issues import ranked_document
 from refute.results.text.issues import print_ranked
+from refute.verbs.vet import Pair, RankedFixes
 
 
 def test_a_call_of_a_test_is_shown_with_both_ends() -> None:

@@ -8,9 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-import refute.api.issues
-import refute.api.red_green
-from refute.api.red_green import RedGreenResult
+import refute.verbs.issues
+import refute.verbs.red_green
 from refute.errors import InputError
 from refute.gating.running import Standing
 from refute.issue.vet import Vetted
@@ -18,6 +17,7 @@ from refute.models.asking import Asked
 from refute.surfaces import arguments as given
 from refute.surfaces.verbs import VERBS
 from refute.surfaces.verbs.contract import LONGEST, MOST, clipped, first
+from refute.verbs.red_green import RedGreenResult
 from refute.workspace.contract import Failure, TestReport
 
 
@@ -53,7 +53,7 @@ def test_red_and_green(
         called.update(how, tests=chosen)
         return RedGreenResult("main", "working tree", rows, run, run)
 
-    monkeypatch.setattr(refute.api.red_green, "red_green", red_green)
+    monkeypatch.setattr(refute.verbs.red_green, "red_green", red_green)
     found = answered("check_tests_red_green", tests=tests, base="main", time_limit=100)
     assert (called["tests"], called["base"], called["head"]) == (passed, "main", None)
     assert called["timeout"] < 50
@@ -72,7 +72,7 @@ def test_nothing_is_shown_where_a_test_is_red(monkeypatch: pytest.MonkeyPatch) -
         Standing("c.py::d", "c.py", "pass", "fail"),
     )
     found = RedGreenResult("main", "working tree", rows, run, run)
-    monkeypatch.setattr(refute.api.red_green, "red_green", lambda *args, **how: found)
+    monkeypatch.setattr(refute.verbs.red_green, "red_green", lambda *args, **how: found)
     assert not answered("check_tests_red_green").shown
 
 
@@ -82,7 +82,7 @@ def test_test_files_as_text_become_a_patch(tmp_path: Path, monkeypatch: pytest.M
     def vet(fix: Path, *, issue: Path, tests: Path, **how: Any) -> Any:
         seen.update(fix=fix.read_text(), issue=issue.read_text(), tests=tests.read_text())
         vetted = Vetted("cannot tell", "no test fails")
-        return refute.api.issues.VetResult("given", vetted, seen["tests"], None, "not Python")
+        return refute.verbs.issues.VetResult("given", vetted, seen["tests"], None, "not Python")
 
     (tmp_path / ".git").mkdir()
     (tmp_path / "test_old.py").write_text("a = 1\n")

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 from click.shell_completion import CompletionItem
 
-from refute.core.parameters import pairs_of, parameters_of, settable
+from refute.core.parameters import Parameter, pairs_of, parameters_of, settable
 from refute.core.storage import refuse_links
 from refute.models.asking import Asked
 
 if TYPE_CHECKING:
     from refute.core.methods import Level, MethodSpec
-    from refute.core.parameters import Parameter
 
 _ASKED = {one.name for one in parameters_of(Asked)}
-_IN_ONE_FILE = ("hunt", "debug", "diff", "harden", "gate", "reproduce", "fix", "vet")
+_IN_ONE_FILE = (
+    "hunt", "debug", "diff", "harden", "gate", "reproduce", "fix", "vet", "judge", "init", "doctor",
+)  # fmt: skip
 """The verbs of `refute.verbs`."""
 _OF_METHODS = ("method", "preset", "prompts", "tester")
 """What means something only where a method is run."""

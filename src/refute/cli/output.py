@@ -15,8 +15,8 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from refute.api.calling import Reported
     from refute.results.formats import Case
+    from refute.verbs.calling import Reported
 
 
 def consoles() -> tuple[Console, Console]:

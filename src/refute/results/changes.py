@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct, UnsetType, convert, field
 
+from refute.diffing.differences import Difference as Differing
 from refute.diffing.differences import Intent, Kind, Verdict, observed_source
 from refute.results.shared import Count, Known, Line
 
 if TYPE_CHECKING:
-    from refute.diffing.differences import Difference as Differing
     from refute.diffing.service import Compared, Diffed
 
 

@@ -14,8 +14,8 @@ from refute.results.changes import Behaviour, behaviour
 from refute.results.shared import Count
 
 if TYPE_CHECKING:
-    from refute.api.red_green import RedGreenResult
     from refute.gating.judging import Judged
+    from refute.verbs.red_green import RedGreenResult
 
 
 class BrokenRule(Struct, frozen=True, kw_only=True):

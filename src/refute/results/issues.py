@@ -14,9 +14,9 @@ from refute.results.shared import Confidence, rounded
 from refute.workspace.contract import Failure, Outcome, Phase
 
 if TYPE_CHECKING:
-    from refute.api.fixes import RankedFixes
-    from refute.api.fixing import FixResult
-    from refute.api.issues import ReproduceResult, VetResult
+    from refute.verbs.fix import FixResult
+    from refute.verbs.issues import ReproduceResult, VetResult
+    from refute.verbs.vet import RankedFixes
 
 _TestPatch = Annotated[str, Meta(description="The test patch; empty where there is none.")]
 

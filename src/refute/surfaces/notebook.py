@@ -17,7 +17,7 @@ from refute.errors import InputError
 from refute.source.syntax import try_parse
 
 if TYPE_CHECKING:
-    from refute.api.function_results import DebugResult, HuntResult
+    from refute.verbs.functions import DebugResult, HuntResult
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _VERBS = ("debug", "hunt")

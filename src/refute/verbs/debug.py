@@ -22,6 +22,7 @@ from refute.core.remarks import remark
 from refute.function.contract import Ask
 from refute.function.service import Collected, FunctionOptions, Opened, collect
 from refute.verbs.functions import (
+    DebugResult,
     Show,
     conclude,
     opened_subject,
@@ -30,7 +31,6 @@ from refute.verbs.functions import (
 )
 
 if TYPE_CHECKING:
-    from refute.api.function_results import DebugResult
     from refute.function.parallel import Found
     from refute.function.target import Module
 
@@ -64,8 +64,7 @@ def debug(
     `options`: a `DebugOptions`, or its fields by name. `ask` gives, for a function's name, who
     answers which of two outputs is right. The others as in `hunt`.
     """
-    from refute.api.calling import apart
-    from refute.api.function_results import DebugResult
+    from refute.verbs.calling import apart
 
     chosen = options_with(DebugOptions, options, given, targets)
     subject, proposed = subject_of(chosen, listed=listed), chosen.proposed

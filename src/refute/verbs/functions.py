@@ -1,24 +1,261 @@
-"""What `hunt` and `debug` share: their subject, progress, and how they end."""
+"""What `hunt` and `debug` share: their results, their subject, progress, and how they end."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from refute.cli.exit_statuses import status_of_states
 from refute.cli.output import consoles
 from refute.core.remarks import remark
 from refute.errors import InputError
+from refute.function.contract import Candidate, FailingTest, Skipped, State, overall
 from refute.function.service import Collected, FunctionOptions, Opened, open_subject, summary
 from refute.function.target import Module, Targets
+from refute.function.verbs import Fix, Hunt, fixed_code
 from refute.sandbox.deadline import end_after
+from refute.verbs.calling import Reported
 
 if TYPE_CHECKING:
+    from msgspec import Struct
+
     from refute.function.parallel import Found
+    from refute.results.formats import Report
     from refute.results.text.consoles import Working
+
+
+One = TypeVar("One", Hunt, Fix)
+
+
+@dataclass(frozen=True, slots=True)
+class _Result(Reported):
+    opened: Opened
+    collected: Collected
+
+    @property
+    def state(self) -> State:
+        """The claim about all functions together."""
+        return overall(self.collected.states)
+
+    @property
+    def broad(self) -> bool:
+        """Whether a folder or several targets were named."""
+        return self.opened.targets.broad
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """What was not looked at, and why."""
+        return tuple(self.collected.skipped)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended it; what was done by then is here."""
+        return self.collected.interrupted
+
+    @property
+    def known(self) -> int:
+        """Functions of which only what the baseline knows was found; they are not here."""
+        return self.collected.known
+
+    def _report(self, verb: str) -> Report:
+        from refute.results.formats import Report
+        from refute.results.formats.functions import case_of
+
+        got = self.collected
+        cases = (case_of(module, one) for module, one in got.results)
+        line = summary(Counter(got.states), Counter(one.kind for one in got.skipped))
+        return Report(verb, tuple(cases), self.skipped, line, got.known, got.interrupted)
+
+    def _whole(self) -> dict[str, Any]:
+        """What `refute.results.functions` is told of all files."""
+        read = self.opened.tests_read
+        return {
+            "broad": self.broad, "skipped": self.skipped, "tests_read": read, "known": self.known
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class HuntResult(_Result):
+    """What `hunt` found out."""
+
+    @property
+    def hunts(self) -> tuple[Hunt, ...]:
+        """One for each function."""
+        return tuple(one for _, one in self.collected.results if isinstance(one, Hunt))
+
+    @property
+    def tests(self) -> tuple[FailingTest, ...]:
+        """The unit tests that fail, of all functions."""
+        return tuple(test for one in self.hunts for test in one.failing)
+
+    def document(self) -> Struct:
+        """The result as `hunt/1`."""
+        from refute.results.functions import hunt_document
+
+        return hunt_document(_by_file(self, Hunt), **self._whole())
+
+    def report(self) -> Report:
+        """What there is to report."""
+        return self._report("hunt")
+
+    def write_baseline(self, file: Path | str) -> int:
+        """Write what was found as known; what the file knows of other functions stays. Returns how
+        many problems it knows then. Raises `InputError`."""
+        from refute.results.baselines import OF_FUNCTIONS, write_baseline
+
+        return write_baseline(Path(file), self.report(), OF_FUNCTIONS)
+
+    def write_pytest(self, output: Path | str, *, force: bool = False) -> list[Path]:
+        """Write the failing tests as a pytest file, or one for each module into a folder.
+
+        Returns the files written. Raises `InputError` where a file exists and not `force`.
+        """
+        from refute.function.testfile import write_tests
+
+        files = self.pytest_files(output, force=force)
+        for place, text in files.items():
+            write_tests(place, text, force=force)
+        return list(files)
+
+    def pytest_files(
+        self, output: Path | str, *, function: str | None = None, force: bool = True
+    ) -> dict[Path, str]:
+        """The failing tests as pytest files that would lie at `output`: path -> source.
+
+        `output`: a file, or a folder that exists, for several modules. `function`: only this one's.
+        Raises `InputError` where they cannot lie there; where one exists, only without `force`.
+        """
+        from refute.function.testfile import render
+
+        files: dict[Path, str] = {}
+        places = places_of_tests(Path(output), self.opened, force=force)
+        for file, place in places.items():
+            rows = [
+                (module, one)
+                for module, one in self.collected.results
+                if module.source.path == file and isinstance(one, Hunt) and one.found
+                if function in (None, one.function)
+            ]
+            if rows:
+                tests = [(one.function, one.failing, one.findings) for _, one in rows]
+                files[place] = render(rows[0][0], tests, path=place)
+        return files
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        from refute.results.text.functions import print_hunt
+
+        for module, one in self.collected.results:
+            if isinstance(one, Hunt):
+                print_hunt(one, console, file=str(module.source.path) if self.broad else "")
+
+
+@dataclass(frozen=True, slots=True)
+class DebugResult(_Result):
+    """What `debug` found out."""
+
+    proposed: bool
+    """Whether what is only proposed counts as a fix."""
+
+    @property
+    def fixes(self) -> tuple[Fix, ...]:
+        """What became of each function."""
+        return tuple(one for _, one in self.collected.results if isinstance(one, Fix))
+
+    @property
+    def tests(self) -> tuple[FailingTest, ...]:
+        """The unit tests that the functions fail as they were given."""
+        return tuple(test for one in self.fixes for test in one.hunt.failing)
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The fixes of all functions, for each the best first."""
+        return tuple(candidate for one in self.fixes for candidate in one.result.candidates)
+
+    @property
+    def diff(self) -> str:
+        """The fixes as one unified diff. What is only proposed is in it where it is of the only
+        function of its file, and where `proposed` is set."""
+        from refute.function.source import diff_name, unified_diff
+
+        diffs = []
+        for path, ones in _by_file(self, Fix).items():
+            code = fixed_code(ones, proposed=self.proposed or len(ones) == 1)
+            diffs.append(unified_diff(ones[0].before, code, diff_name(path)))
+        return "".join(diffs)
+
+    def document(self) -> Struct:
+        """The result as `debug/1`."""
+        from refute.results.functions import debug_document
+
+        return debug_document(_by_file(self, Fix), proposed=self.proposed, **self._whole())
+
+    def report(self) -> Report:
+        """What there is to report."""
+        return self._report("debug")
+
+    def write(self) -> list[Path]:
+        """Apply the fixes to the files; those that are only proposed where `proposed` is set.
+
+        Returns the files that changed; what was left out is said.
+        """
+        sources = {module.source.path: module.source for module, _ in self.collected.results}
+        written = []
+        for path, ones in _by_file(self, Fix).items():
+            code = fixed_code(ones, proposed=self.proposed)
+            if code != sources[path].text:
+                sources[path].rewrite(code)
+                written.append(path)
+                remark([f"fix written to {path}"])
+        proposals = [one.hunt.function for one in self.fixes if one.state is State.PROPOSED]
+        if proposals and not self.proposed:
+            left = ", ".join(proposals)
+            remark([f"only proposed, so not written without --proposed: {left}"])
+        return written
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        from refute.function.source import diff_name
+        from refute.results.text.functions import print_fix
+
+        for module, one in self.collected.results:
+            if isinstance(one, Fix):
+                name = diff_name(module.source.path)
+                print_fix(one, name, console, file=name if self.broad else "")
+
+
+def _by_file(result: _Result, kind: type[One]) -> dict[Path, list[One]]:
+    files: dict[Path, list[One]] = {}
+    for module, one in result.collected.results:
+        if isinstance(one, kind):
+            files.setdefault(module.source.path, []).append(one)
+    return files
+
+
+def places_of_tests(output: Path, opened: Opened, *, force: bool) -> dict[Path, Path]:
+    """Module's file -> the file that its tests go to. Raises `InputError` where that cannot be."""
+    modules = opened.targets.modules
+    files = [module.source.path for module in modules]
+    if output.is_dir():
+        places = {file: output / f"test_{file.stem}_refuted.py" for file in files}
+        if len(set(places.values())) < len(files):
+            names = {m.source.path: m.surroundings.name.replace(".", "_") for m in modules}
+            places = {file: output / f"test_{name}_refuted.py" for file, name in names.items()}
+    elif len(files) > 1:
+        raise InputError(f"{output}: tests of {len(files)} files go to a folder that exists")
+    else:
+        places = {files[0]: output}
+    for place in places.values():
+        if not place.parent.is_dir():
+            raise InputError(f"{place}: there is no folder {place.parent}")
+        if place.exists() and not force:
+            raise InputError(f"{place}: exists; add --force to replace it")
+    return places
+
 
 MOST_NAMED = 10
 FEW = 20
@@ -35,7 +272,7 @@ def subject_of(options: Chosen, *, listed: bool) -> Chosen:
     when the time is up. `listed`: see `hunt`. Raises `InputError`."""
     end, targets = end_after(options.total_budget), options.targets
     if options.since is not None and (targets or not listed):
-        from refute.api.since import changed_since
+        from refute.verbs.since import changed_since
 
         targets = changed_since(targets, options.since)
     elif not targets and not listed:

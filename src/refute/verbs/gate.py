@@ -12,12 +12,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from refute.api.calling import apart
-from refute.api.gating import GateResult, HookAnswer
 from refute.cli.declared import MethodCommand, offered
 from refute.cli.exit_statuses import FOUND
 from refute.cli.options import json_option
@@ -30,9 +28,54 @@ from refute.gating.findings import chosen_rules
 from refute.gating.hook import BLOCK, Memory, read_message, reason_of
 from refute.gating.judging import Judged, Settings, judge
 from refute.models.asking import Asked
-from refute.verbs.issues import IssueOptions, with_bounds
+from refute.verbs.calling import Shown, apart
+from refute.verbs.issues import IssueOptions, reproduced, with_bounds
 from refute.workspace.checkout import Checkout
 from refute.workspace.snapshot import checkout_root
+
+if TYPE_CHECKING:
+    from refute.results.gate import Gate
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult(Shown):
+    """What `gate` found out."""
+
+    judged: Judged
+
+    @property
+    def verdict(self) -> str:
+        """`proven`, `not proven`, `nothing against it` or `nothing to prove`."""
+        return self.judged.verdict
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is against the change."""
+        return self.verdict != "not proven"
+
+    def document(self) -> Gate:
+        """The result as `gate/1`."""
+        from refute.results.gate import gate_document
+
+        return gate_document(self.judged)
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        from refute.results.text.changes import print_gate
+
+        print_gate(self.judged, console)
+
+
+@dataclass(frozen=True, slots=True)
+class HookAnswer:
+    """What the hook answers."""
+
+    status: int
+    """Exit status: 2 keeps the agent at work, 0 lets it stop."""
+    reason: str = ""
+    """What the agent is told, on stderr."""
+    result: GateResult | None = None
+    """None: nothing was run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +176,6 @@ def _judged(change: Change, settings: Settings, options: GateOptions, bounds: Bo
 
 def _issue_tests(change: Change, text: str, asked: Asked, bounds: Bounds) -> str:
     """A test patch that reproduces the issue on the base; "" where none was found."""
-    from refute.api.issues import reproduced
     from refute.core.problems import IssueProblem
     from refute.issue.choosing import chosen_reproducer
     from refute.workspace.factory import open_local, prepare

@@ -24,15 +24,16 @@ from refute.core.remarks import remark
 from refute.errors import InputError
 from refute.function.service import Collected, FunctionOptions, Opened, collect
 from refute.verbs.functions import (
+    HuntResult,
     Show,
     conclude,
     opened_subject,
+    places_of_tests,
     subject_of,
     watching,
 )
 
 if TYPE_CHECKING:
-    from refute.api.function_results import HuntResult
     from refute.function.parallel import Found
     from refute.function.target import Module
 
@@ -77,8 +78,7 @@ def hunt(
     them; `set`: the method's, as `{"k": 3}`). `listed`: the targets are a list of somebody's, which
     may be empty. `opened` is told once what there is to look at, `show` of each result.
     """
-    from refute.api.calling import apart
-    from refute.api.function_results import HuntResult, places_of_tests
+    from refute.verbs.calling import apart
 
     chosen = options_with(HuntOptions, options, given, targets)
     subject = subject_of(chosen, listed=listed)

@@ -1,14 +1,33 @@
-"""What the verbs about issues share: the checkout, who works on it, and what that may cost."""
+"""What the verbs about issues share: options, what a method may cost, and their results."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from refute.core.methods import Bounds
+from msgspec.structs import asdict
+
+from refute.core.files import read_file
+from refute.core.methods import Bounds, Context, MethodSpec, Spawn
 from refute.core.parameters import checked, parameter, parameters_of
-from refute.models.asking import Asked
+from refute.errors import InputError
+from refute.issue.drafting.submission import only_tests
+from refute.models.asking import Asked, askers, open_sessions
+from refute.prompts import prompts_from
+from refute.verbs.calling import Reported
+from refute.workspace.snapshot import apply_to_checkout
+
+if TYPE_CHECKING:
+    from refute.core.problems import IssueProblem
+    from refute.diffing.service import Diffed
+    from refute.issue.contract import Reproduction
+    from refute.issue.drafting.original import TrialRun
+    from refute.issue.vet import Vetted
+    from refute.results.formats import Report
+    from refute.results.issues import Reproduce, Vet
+    from refute.workspace.contract import TestResult
+
 
 Chosen = TypeVar("Chosen", bound="IssueOptions")
 
@@ -38,3 +57,117 @@ def with_bounds(options: Chosen) -> tuple[Chosen, Bounds]:
     checked(Bounds, bounds)
     of_method = {name: value for name, value in options.set.items() if name not in names}
     return replace(options, set=of_method), Bounds(**bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class ReproduceResult(Reported):
+    """What `reproduce` found out."""
+
+    method: str
+    found: Reproduction
+    trial: TrialRun | None
+    """How its tests fail now; None where there is no test."""
+
+    @property
+    def patch(self) -> str:
+        """The test patch, a unified diff; "" where there is none."""
+        return self.found.prediction.patch
+
+    @property
+    def failing(self) -> tuple[TestResult, ...]:
+        """The tests of the patch that fail now."""
+        return () if self.trial is None else tuple(self.trial.failing)
+
+    def document(self) -> Reproduce:
+        """The result as `reproduce/1`."""
+        from refute.results.issues import reproduction_document
+
+        return reproduction_document(self)
+
+    def report(self) -> Report:
+        """What there is to report."""
+        from refute.results.formats import Report
+        from refute.results.formats.changes import cases_of_reproduction
+
+        count = len(self.failing)
+        line = f"{count} test{'s' * (count != 1)} fail{'s' * (count == 1)} for the issue's reason"
+        return Report("reproduce", tuple(cases_of_reproduction(self)), summary=line)
+
+    def write(self, repo: Path | str = ".") -> tuple[str, ...]:
+        """Apply the test patch to a checkout: test files and nothing else, and only a test that was
+        seen to fail. Returns the files that changed. Raises `InputError`."""
+        return tuple(apply_to_checkout(self.patch, Path(repo))) if self.failing else ()
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        from refute.results.text.issues import print_reproduction
+
+        print_reproduction(self.method, self.found, self.trial, console)
+
+
+@dataclass(frozen=True, slots=True)
+class VetResult(Reported):
+    """What `vet` found out."""
+
+    method: str
+    """What wrote the tests; "given": the caller."""
+    vetted: Vetted
+    tests: str
+    """The test patch that was used."""
+    reproduction: Reproduction | None
+    """Where the tests were written for it."""
+    changes: Diffed | str | None = None
+    """What the fix changes in behaviour, or why that cannot be told; None: it was not asked."""
+
+    @property
+    def verdict(self) -> str:
+        """`fixed`, `not fixed`, `breaks tests` or `cannot tell`."""
+        return self.vetted.verdict
+
+    def document(self) -> Vet:
+        """The result as `vet/1`."""
+        from refute.results.issues import Vet, vetted_document
+
+        return Vet(**asdict(vetted_document(self)))
+
+    def report(self) -> Report:
+        """What there is to report."""
+        from refute.results.formats import Report
+        from refute.results.formats.changes import cases_of_vetted
+
+        line = f"{self.verdict}: {self.vetted.reason}"
+        return Report("vet", tuple(cases_of_vetted(self)), summary=line)
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        from refute.results.text.issues import print_vetted
+
+        print_vetted(self.method, self.vetted, self.tests, console, found=self.reproduction)
+        if self.changes is not None:
+            from refute.results.text.changes import print_changes
+
+            print_changes(self.changes, console)
+
+
+async def reproduced(
+    spec: MethodSpec[Any, Reproduction],
+    options: Any,
+    problem: IssueProblem,
+    spawn: Spawn,
+    asked: Asked,
+    bounds: Bounds,
+) -> Reproduction:
+    """What the method finds for one issue, with the model that is named, if any: tests only."""
+    async with open_sessions(asked) as models:
+        ctx = Context(workspace=spawn, bounds=bounds, **askers(models, problem.id))
+        with prompts_from(asked.prompts):
+            found = await spec(problem, ctx=ctx, options=options)
+        return replace(found, prediction=only_tests(found.prediction))
+
+
+def read_fix(path: Path) -> str:
+    """A diff as it is, also where a line of it is not UTF-8."""
+    try:
+        return read_file(path, pipe=True).decode("utf-8", "surrogateescape")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None

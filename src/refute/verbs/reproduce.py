@@ -14,8 +14,6 @@ from typing import Any
 
 import click
 
-from refute.api.calling import apart
-from refute.api.issues import ReproduceResult, reproduced
 from refute.cli.declared import MethodCommand, offered
 from refute.cli.exit_statuses import FOUND
 from refute.cli.options import form_options
@@ -28,7 +26,8 @@ from refute.errors import WorkspaceUnavailable
 from refute.issue.choosing import chosen_reproducer
 from refute.issue.drafting.original import WHOLE, Original
 from refute.issue.issue_text import read_issue
-from refute.verbs.issues import IssueOptions, with_bounds
+from refute.verbs.calling import apart
+from refute.verbs.issues import IssueOptions, ReproduceResult, reproduced, with_bounds
 from refute.workspace.checkout import Checkout, in_checkout
 
 

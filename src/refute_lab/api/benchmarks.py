@@ -17,7 +17,6 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from refute.api.calling import Shown, path_of
 from refute.core.files import read_file
 from refute.core.jsontext import parse_json
 from refute.core.problems import IssueProblem
@@ -25,6 +24,7 @@ from refute.core.remarks import remark
 from refute.core.storage import write_output
 from refute.core.variables import Variable
 from refute.errors import InputError, WorkspaceUnavailable
+from refute.verbs.calling import Shown, path_of
 from refute.workspace.factory import open_workspace, prepare
 from refute.workspace.gitrun import GitFailed
 from refute.workspace.infer import infer_recipe

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from refute.api.calling import Shown, path_of
 from refute.core.extras import requirement
 from refute.core.remarks import remark
 from refute.errors import InputError
+from refute.verbs.calling import Shown, path_of
 from refute_lab.adapters import harbor, harbor_issues
 from refute_lab.adapters.rows import Answers, rows
 from refute_lab.datasets.swe import holds_issues, load_issues

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from refute.api.calling import Progress, Shown, apart, path_of, silent
 from refute.core.storage import write_output
 from refute.errors import InputError
+from refute.verbs.calling import Progress, Shown, apart, path_of, silent
 from refute_lab.benches.records import RECORDS
 from refute_lab.benches.settings import stored_settings
 from refute_lab.datasets import load

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from refute.api.calling import Progress, Shown, apart, path_of, silent
 from refute.core.remarks import remark
 from refute.errors import InputError
+from refute.verbs.calling import Progress, Shown, apart, path_of, silent
 from refute.workspace.factory import Backend
 from refute_lab.benches import issues
 from refute_lab.datasets.swe import IssueItem, load_issues

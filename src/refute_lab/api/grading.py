@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from refute.api.calling import Progress, Shown, apart, path_of, silent
 from refute.core.methods import Task
 from refute.core.presets import preset_of
 from refute.core.remarks import remark
 from refute.errors import InputError
+from refute.verbs.calling import Progress, Shown, apart, path_of, silent
 from refute.workspace.factory import Backend
 from refute_lab.api.repairs import FixGradeResult, grade_repairs
 from refute_lab.datasets.swe import IssueItem, load_issues

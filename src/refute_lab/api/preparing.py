@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from refute.api.calling import Shown, path_of
 from refute.core.remarks import remark
 from refute.errors import InputError, Unavailable
+from refute.verbs.calling import Shown, path_of
 from refute.workspace.archives import pack, unpack
 from refute.workspace.base import Base
 from refute_lab.datasets.swe import IssueItem, load_issues

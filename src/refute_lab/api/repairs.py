@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from refute.api.calling import Progress, Shown, silent
 from refute.core.remarks import remark
+from refute.verbs.calling import Progress, Shown, silent
 from refute.workspace.factory import Backend
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.figures import Figure

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from refute.api.calling import path_of
 from refute.core.files import read_file
 from refute.core.jsontext import parse_json
 from refute.core.storage import write_output
 from refute.errors import InputError
+from refute.verbs.calling import path_of
 from refute_lab.api.tables import Tabled
 from refute_lab.runs.journal import read_header
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from refute.api.calling import Shown
 from refute.errors import InputError
+from refute.verbs.calling import Shown
 from refute_lab.report.exports import as_csv, as_latex
 from refute_lab.report.grid_text import print_grid
 from refute_lab.report.grids import Grid

@@ -1,6 +1,6 @@
 """`sft`, `dpo`, `grpo`, `select`, `train`: training a test generator, and choosing a checkpoint.
 
->>> from refute.api import training
+>>> from refute_lab.api import training
 >>> training.sft("out/data", "out/run", model="qwen2.5-coder-7b", dry_run=True)
 """
 
@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from refute.api.calling import Shown, apart
 from refute.core import extras
 from refute.core.processes import cores
 from refute.core.remarks import remark
 from refute.errors import InputError
+from refute.verbs.calling import Shown, apart
 from refute_lab.api.training_data import StageProgress, TrainingData, silent, training_data
 
 if TYPE_CHECKING:

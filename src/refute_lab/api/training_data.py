@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from refute.api.calling import Shown, apart
 from refute.core.processes import cores
 from refute.core.remarks import remark
 from refute.core.storage import write_atomically
@@ -22,6 +21,7 @@ from refute.errors import InputError
 from refute.models.asking import Asked, sessions
 from refute.prompts import PAPER, digest_of, prompts_from
 from refute.sandbox.pool import SandboxPool
+from refute.verbs.calling import Shown, apart
 from refute_lab.runs.executors import Processes, Workers, executor_of, on_gpus
 from refute_lab.runs.sharing import ModelKeeper
 from refute_lab.train.card import card, figures

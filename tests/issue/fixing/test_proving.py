@@ -13,7 +13,6 @@ import pytest
 from rich.console import Console
 
 from refute import cli
-from refute.api.fixing import FixResult, confirmed_in
 from refute.core.methods import Bounds
 from refute.core.problems import IssuePrediction
 from refute.issue.contract import DraftedFix, FixClaim, Reproduction
@@ -23,6 +22,7 @@ from refute.issue.vet import Vetted
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
+from refute.verbs.fix import FixResult, confirmed_in
 from refute.workspace.contract import TestResult
 from refute_lab.api.benching import IssueBenchResult
 from refute_lab.api.repairs import FixGradeResult

@@ -6,15 +6,14 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from refute.diffing.differences import observed_source
+from refute.diffing.differences import Difference, observed_source
 from refute.diffing.service import Compared, Diffed
 from refute.results.formats import Case, Problem, merged, short
 
 if TYPE_CHECKING:
-    from refute.api.fixes import RankedFixes
-    from refute.api.fixing import FixResult
-    from refute.api.issues import ReproduceResult, VetResult
-    from refute.diffing.differences import Difference
+    from refute.verbs.fix import FixResult
+    from refute.verbs.issues import ReproduceResult, VetResult
+    from refute.verbs.vet import RankedFixes
     from refute.workspace.contract import TestResult
 
 

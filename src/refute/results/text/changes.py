@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from refute.diffing.differences import observed_source
+from refute.diffing.differences import Difference, observed_source
 from refute.function.source import unified_diff
 from refute.results.text.consoles import FittingTable
 from refute.results.text.functions import CELL
 
 if TYPE_CHECKING:
-    from refute.diffing.differences import Difference
     from refute.diffing.pinning import Pin, Side
     from refute.diffing.service import Compared, Diffed
     from refute.gating.judging import Judged

@@ -13,7 +13,7 @@ from rich.text import Text
 from refute.core.problems import Trust
 from refute.function.contract import Ask, FailingTest, Finding, Question, State
 from refute.function.formatting import call_source, describe, expected_source, value_source
-from refute.results.text.consoles import FittingTable
+from refute.results.text.consoles import FittingTable, Working
 from refute.sandbox import Returned
 from refute.sandbox.values import MalformedValue
 from refute.source.literals import NotLiteral, parse_literal
@@ -21,7 +21,6 @@ from refute.source.literals import NotLiteral, parse_literal
 if TYPE_CHECKING:
     from refute.function.judge import CandidateRanking
     from refute.function.verbs import Fix, Hunt
-    from refute.results.text.consoles import Working
 
 
 MOST_CHOICES = 26

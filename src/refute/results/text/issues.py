@@ -15,10 +15,10 @@ from refute.results.text.changes import (
 )
 
 if TYPE_CHECKING:
-    from refute.api.fixes import Pair, RankedFixes
-    from refute.api.fixing import FixResult
     from refute.issue.contract import Reproduction
     from refute.issue.vet import Vetted
+    from refute.verbs.fix import FixResult
+    from refute.verbs.vet import Pair, RankedFixes
     from refute.workspace.contract import TestResult
 
 

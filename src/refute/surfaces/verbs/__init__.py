@@ -1,4 +1,4 @@
-"""What is run for each verb: one call of `refute.api`, and its result in the form of `results`."""
+"""What is run for each verb: one call of `refute.verbs`, its result in the form of `results`."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def compare_behaviour(asked_for: Any, asked: Asked, tell: Tell) -> Answer:
 
 def check_tests_red_green(asked_for: given.CheckTestsRedGreen, asked: Asked, tell: Tell) -> Answer:
     """`refute.red_green`."""
-    from refute.api.red_green import red_green
+    from refute.verbs.red_green import red_green
 
     tests = asked_for.tests
     tell("running the tests on the old code, then on the new")

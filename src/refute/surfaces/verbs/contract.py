@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from refute.api.calling import Shown
     from refute.models.asking import Asked
+    from refute.verbs.calling import Shown
 
 MOST = 40
 """Functions, or what was left out, that a result lists: a model reads all of it."""

@@ -25,10 +25,10 @@ from refute.verbs.debug import DebugOptions, debug
 from refute.verbs.hunt import HuntOptions, hunt
 
 if TYPE_CHECKING:
-    from refute.api.function_results import DebugResult, HuntResult
     from refute.function.service import Opened
     from refute.models.asking import Asked
     from refute.results.functions import FailingCall, FunctionFix, FunctionTests
+    from refute.verbs.functions import DebugResult, HuntResult
 
 
 def find_failing_input(asked_for: Any, asked: Asked, tell: Tell) -> Answer:

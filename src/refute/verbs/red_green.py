@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from refute.api.calling import Shown, apart, path_of
 from refute.errors import InputError
 from refute.gating.change import Change, open_change
 from refute.gating.running import Runs, Standing, changed_test_files, selection_of, standings
+from refute.verbs.calling import Shown, apart, path_of
 from refute.workspace.checkout import Checkout
 from refute.workspace.contract import TestReport
 

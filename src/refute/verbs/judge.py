@@ -7,11 +7,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from refute.api.calling import Shown, apart
+import click
+
+from refute.cli.declared import FILE, MethodCommand
+from refute.cli.options import (
+    description_option,
+    json_option,
+    python_option,
+    seed_option,
+    session_options,
+    tests_option,
+)
+from refute.cli.output import consoles, show
+from refute.core.parameters import settable
 from refute.core.problems import FunctionProblem
 from refute.core.processes import cores
 from refute.core.remarks import remark, warn_of_gaps
@@ -34,6 +46,7 @@ from refute.function.verified import unverified
 from refute.models.asking import Asked, sessions
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
 from refute.source.syntax import find_function, try_parse
+from refute.verbs.calling import Shown, apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,3 +175,33 @@ def _missing(function: str, names: Sequence[str], sources: Sequence[str]) -> lis
         elif find_function(tree, function) is None:
             lines.append(f"{name}: does not define {function}")
     return lines
+
+
+@click.command("judge", cls=MethodCommand, more=(SuiteOptions,))
+@click.argument("target", metavar="PROBLEM.py[::FUNCTION]")
+@click.argument("candidates", nargs=-1, required=True, type=FILE, metavar="CANDIDATE.py...")
+@click.option("--reward", metavar="SPEC", help="Rank by a reward model instead: hf:PATH_OR_ID.")
+@tests_option
+@description_option
+@python_option
+@session_options
+@seed_option
+@json_option
+def command(
+    target: str, candidates: tuple[Path, ...], as_json: bool, asked: Asked, **what: Any
+) -> int:
+    """Rank candidate programs for the function that PROBLEM.py describes by its docstring.
+
+    With --model, tests are generated against each candidate and collated. Without (or with
+    `--model none`), the stated examples and what most candidates return decide. Every candidate
+    defines the function; PROBLEM.py's own body is not run, and may be empty.
+    """
+    from refute.results.text.consoles import working
+
+    options = {name: what.pop(name) for name in settable((SuiteOptions,)) if name in what}
+    model = None if asked.model == "none" else asked.model
+    asked = replace(asked, model=model, set=options)
+    with working(f"judging {len(candidates)} candidates", consoles()[1]):
+        result = judge(target, candidates, asked=asked, **what)
+    show(result, as_json=as_json)
+    return 0

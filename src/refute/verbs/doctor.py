@@ -10,13 +10,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from refute.cli.options import json_option
+from refute.cli.output import consoles, print_json
 from refute.core.extras import EXTRAS, install, missing
 from refute.core.storage import ScratchFolder
 from refute.core.variables import Variable
@@ -233,3 +236,16 @@ def print_checks(checks: Sequence[Check], console: Console) -> None:
     for check in checks:
         if not check.works and check.remedy:
             console.print(Text(f"{check.name}: {check.remedy}"), soft_wrap=True)
+
+
+@click.command("doctor")
+@json_option
+def command(as_json: bool) -> int:
+    """Show what works on this machine, and how to get what is missing."""
+
+    checks = examine()
+    if as_json:
+        print_json({"checks": [asdict(check) for check in checks]})
+    else:
+        print_checks(checks, consoles()[0])
+    return 0

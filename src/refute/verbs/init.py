@@ -13,12 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from refute.api.calling import Shown
+import click
+
+from refute.cli.declared import FILE
+from refute.cli.options import json_option
+from refute.cli.output import consoles, remark, show
 from refute.core.extras import requirement
 from refute.core.files import read_file
 from refute.core.jsontext import parse_json
 from refute.core.storage import refuse_links, write_output
 from refute.errors import InputError
+from refute.verbs.calling import Shown
 from refute.workspace.infer import toml_of
 from refute.workspace.snapshot import checkout_root
 
@@ -256,3 +261,35 @@ PARTS: dict[str, Maker] = {
     "hook": _hook,
 }
 """By name: what can be set up."""
+
+
+@click.command("init")
+@click.argument("parts", nargs=-1, type=click.Choice(PARTS), metavar="[PART]...")
+@click.option("-C", "repo", type=FILE, default=Path(), metavar="REPO", help="The checkout (here).")
+@click.option(
+    "--source",
+    metavar="REQUIREMENT",
+    help="What the workflow installs refute from (the address that this copy came from).",
+)
+@click.option("--write", is_flag=True, help="Write the files.")
+@json_option
+def command(
+    repo: Path, source: str | None, write: bool, as_json: bool, parts: tuple[str, ...]
+) -> int:
+    """Show what would be added to a repository to use refute there; --write adds it.
+
+    PART: settings ([tool.refute] in pyproject.toml), workflow (runs `refute gate` on pull
+    requests), agents (a section of AGENTS.md), hook (`refute gate` when Claude Code stops); where
+    none is named, all but the hook. What is there already is kept: files are added to or left
+    alone.
+    """
+
+    result = init(repo=repo, parts=parts or USUAL, source=source)
+    show(result, as_json=as_json)
+    err = consoles()[1]
+    if write:
+        written = result.write()
+        remark(err, [f"written: {', '.join(written)}" if written else "nothing to write"])
+    elif any(one.changes for one in result.proposals):
+        remark(err, ["nothing is written yet; --write does it"])
+    return 0
