@@ -51,7 +51,6 @@ from packages import (
 )
 from sessions import distinct, from_docstring, from_tests, varied
 
-from refute.cli.exit_statuses import status_of_states
 from refute.core.problems import FunctionProblem
 from refute.errors import InputError
 from refute.function.contract import Ask, MethodResult
@@ -62,6 +61,7 @@ from refute.function.target import open_targets
 from refute.function.verbs import debug
 from refute.results import as_dict
 from refute.results.functions import debug_document
+from refute.verbs.output import status_of_states
 
 AMPLE = 600.0  # seconds, where candidates are counted
 SESSIONS = 200

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from refute import cli
+from refute.doors import command_line
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.pool import SandboxPool
 
@@ -143,7 +143,7 @@ def refute(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, 
     """Run the command line in this process: exit status, stdout, stderr."""
 
     def run(*arguments: Any) -> tuple[int, str, str]:
-        status = cli.run([str(argument) for argument in arguments])
+        status = command_line.run([str(argument) for argument in arguments])
         captured = capsys.readouterr()
         check_document(captured.out)
         return status, captured.out, captured.err

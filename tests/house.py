@@ -29,7 +29,7 @@ _LAYOUT = {
 }  # fmt: skip
 _RUN = """\
 import atexit, json, sys
-from refute.cli import main
+from refute.doors.command_line import main
 place = sys.argv.pop(1)
 atexit.register(lambda: json.dump([*sys.modules], open(place, "w")))
 main()
@@ -81,7 +81,7 @@ def _sizes() -> dict[str, int]:
 
 
 def _options() -> dict[str, int]:
-    from refute.cli import cli
+    from refute.doors.command_line import cli
 
     with click.Context(cli) as top:
         found = list(_commands(cli, top))

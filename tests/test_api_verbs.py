@@ -20,9 +20,9 @@ import pytest
 import refute
 import refute.verbs
 import refute_lab
-from refute import cli
 from refute.core.methods import NoOptions, finished
 from refute.core.registry import METHODS
+from refute.doors import command_line
 from refute.verbs.calling import Shown
 from refute_lab.api.benchmarks import statistics
 from refute_lab.api.reporting import report
@@ -61,7 +61,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, object]:
     form = ["--format", "json"] if arguments[0] in ("report", "data") else ["--json"]
-    status = cli.run([*arguments, *form])
+    status = command_line.run([*arguments, *form])
     return status, json.loads(capsys.readouterr().out)
 
 
@@ -156,7 +156,7 @@ def test_remarks_go_to_the_logger(file: Path, caplog: pytest.LogCaptureFixture) 
 def test_options_of_any_method_on_the_command_line(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.run(["hunt", "m.py::half", "--set", "max_candidates=50"]) == 1
+    assert command_line.run(["hunt", "m.py::half", "--set", "max_candidates=50"]) == 1
     capsys.readouterr()
     for bad, message in (
         (["--set", "max_candidates=0"], "max_candidates = 0: must be at least 1"),
@@ -171,7 +171,7 @@ def test_options_of_any_method_on_the_command_line(
         (["--method", "nope"], "--method nope: no such method"),
         (["--method", "snippet"], "is for issues"),
     ):
-        assert cli.run(["hunt", "m.py::half", *bad]) == 2
+        assert command_line.run(["hunt", "m.py::half", *bad]) == 2
         assert message in capsys.readouterr().err
     for bad in ({"max_candidates": "many"}, {"max_candidates": True}, {"max_candidates": 0}):
         with pytest.raises(refute.InputError, match="max_candidates = "):

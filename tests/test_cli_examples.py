@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from refute import cli
+from refute.doors import command_line
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -39,10 +39,10 @@ def test_red_fix_green(
         ["--set", "max_candidates=300"],
         ["--set", "max_candidates=2000", "--budget", "90"],
     )
-    assert cli.run(["hunt", name, "-o", tests, *few]) == 1
+    assert command_line.run(["hunt", name, "-o", tests, *few]) == 1
     assert python(*pytest_it, cwd=tmp_path) == 1
     capsys.readouterr()
-    assert cli.run(["debug", name, "--write", "--proposed", "--json", *enough]) in (0, 4)
+    assert command_line.run(["debug", name, "--write", "--proposed", "--json", *enough]) in (0, 4)
     document = json.loads(capsys.readouterr().out)
     assert document["state"] in ("fixed", "proposed")
     assert (tmp_path / name).read_text() == document["code"]
@@ -50,12 +50,12 @@ def test_red_fix_green(
     assert 1 <= len(removed) <= 2  # one line for each of at most two faults
     assert python(*pytest_it, cwd=tmp_path) == 0
     assert python("-m", "doctest", name, cwd=tmp_path) == 0
-    assert cli.run(["hunt", name]) == 0
+    assert command_line.run(["hunt", name]) == 0
 
 
 def test_the_readmes_first_command_fixes_both_faults(tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples" / "shipping.py", tmp_path)
-    assert cli.run(["debug", str(tmp_path / "shipping.py")]) == 0
+    assert command_line.run(["debug", str(tmp_path / "shipping.py")]) == 0
 
 
 def test_the_readme_has_two_commands_and_they_name_real_files() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import refute
-from refute import cli
+from refute.doors import command_line
 
 REFUTE = [sys.executable, "-m", "refute"]
 CODE = '''\
@@ -190,7 +190,7 @@ def test_files_that_are_no_files(
         "issue": odd / "issue.md",
     }
     start = time.monotonic()
-    status = cli.run([word.format(**places) for word in words.split()])
+    status = command_line.run([word.format(**places) for word in words.split()])
     assert time.monotonic() - start < 20
     assert status in (2, 3) or (name == "fifo" and "--description" in words)
     errors = capsys.readouterr().err
@@ -207,7 +207,7 @@ def test_encodings_that_are_none(
     (tmp_path / "m.py").write_bytes(
         f"# coding: {cookie}\n".encode() + b"def f(n): return 'a-\xff'\n"
     )
-    assert cli.run(["hunt", str(tmp_path / "m.py")]) == 2
+    assert command_line.run(["hunt", str(tmp_path / "m.py")]) == 2
     assert "internal error" not in capsys.readouterr().err
 
 

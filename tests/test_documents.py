@@ -18,10 +18,10 @@ import yaml
 
 import refute
 from docs.outputs import filled
-from refute.cli import cli
-from refute.cli.declared import MethodCommand
 from refute.core.parameters import settable
 from refute.core.registry import METHODS
+from refute.doors.command_line import cli
+from refute.verbs.declared import MethodCommand
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(

@@ -12,7 +12,7 @@ import pytest
 import refute
 import refute_lab
 from refute import errors
-from refute.cli.exit_statuses import fail_for
+from refute.verbs.output import fail_for
 
 STATUSES = {
     errors.InputError: 2,

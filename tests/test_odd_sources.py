@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from refute import cli
 from refute.core.problems import Call, FunctionProblem, UnitTest
+from refute.doors import command_line
 from refute.errors import InputError
 from refute.function.contract import MethodResult, State
 from refute.function.search.engine import search
@@ -101,7 +101,7 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_no_verb_breaks(
     repo: Path, command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status = cli.run(command)
+    status = command_line.run(command)
     said = capsys.readouterr()
     assert status in (0, 1, 4, 5, 6), said.err
     assert "internal error" not in said.out + said.err
@@ -117,7 +117,9 @@ def test_a_surrogate_in_a_test_that_is_written(
     """The escape is in no raw string: the docstring holds half a character."""
     file, test = tmp_path / "half.py", tmp_path / "test_half.py"
     file.write_text('def f(s):\n    """\n    >>> f("\\ud800")\n    \'x\'\n    """\n    return s\n')
-    assert cli.run(["hunt", str(file), "-o", str(test), "--budget", "30"]) == 1, capsys.readouterr()
+    assert command_line.run(["hunt", str(file), "-o", str(test), "--budget", "30"]) == 1, (
+        capsys.readouterr()
+    )
     assert '"\\ud800"' in test.read_text("utf-8")
     compile(test.read_text("utf-8"), str(test), "exec")
 
@@ -127,7 +129,7 @@ def test_a_long_number_in_the_settings(
 ) -> None:
     (tmp_path / "pyproject.toml").write_text(f"[tool.refute]\nseed = {'9' * 5000}\n")
     monkeypatch.chdir(tmp_path)
-    assert cli.run(["hunt", "x.py"]) == 2
+    assert command_line.run(["hunt", "x.py"]) == 2
     assert "pyproject.toml: not TOML" in capsys.readouterr().err
 
 
@@ -136,7 +138,7 @@ def test_a_file_that_is_too_large_is_named(
 ) -> None:
     file = tmp_path / "large.py"
     file.write_text("x = 1\n" * (LARGEST_SOURCE // 6 + 1))
-    assert cli.run(["hunt", str(file)]) == 2
+    assert command_line.run(["hunt", str(file)]) == 2
     assert "large.py: is larger than the limit of 1 MiB" in capsys.readouterr().err
 
 

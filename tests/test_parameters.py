@@ -12,9 +12,6 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from refute import cli
-from refute.cli.declared import MethodCommand, offered
-from refute.cli.settings import declared_options
 from refute.core.methods import options_from
 from refute.core.parameters import (
     checked,
@@ -26,10 +23,13 @@ from refute.core.parameters import (
     settable,
 )
 from refute.core.registry import METHODS
+from refute.doors import command_line
+from refute.doors.arguments import arguments_of, options_for
 from refute.errors import InputError
 from refute.models.asking import Asked
-from refute.surfaces.arguments import arguments_of, options_for
+from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.hunt import HuntOptions
+from refute.verbs.settings import declared_options
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "methods.md"
 
@@ -113,17 +113,17 @@ def test_a_judge_has_no_option_of_debugging(name: str) -> None:
 
 
 def test_the_document_is_what_the_program_says(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["methods", "--markdown"]) == 0
+    assert command_line.run(["methods", "--markdown"]) == 0
     assert DOCUMENT.read_text().partition("what follows -->\n\n")[2] == capsys.readouterr().out
 
 
 def test_one_method(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["methods", "libro"]) == 0
+    assert command_line.run(["methods", "libro"]) == 0
     assert "samples" in capsys.readouterr().out
-    assert cli.run(["methods", "libro", "--json"]) == 0
+    assert command_line.run(["methods", "libro", "--json"]) == 0
     schema = json.loads(capsys.readouterr().out)["options"]
     assert schema == schema_of(METHODS.get("libro").options)
-    assert cli.run(["methods", "nope"]) == 2
+    assert command_line.run(["methods", "nope"]) == 2
 
 
 @pytest.mark.parametrize(
@@ -155,9 +155,9 @@ def test_a_text_that_does_not_fit_is_refused(name: str, text: str) -> None:
 def test_the_models_options_have_a_page_of_their_own(
     verb: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.run([verb, "--help"]) == 0
+    assert command_line.run([verb, "--help"]) == 0
     everyday = capsys.readouterr().out
-    assert cli.run([verb, "--help-model"]) == 0
+    assert command_line.run([verb, "--help-model"]) == 0
     page = capsys.readouterr().out
     assert "--base-url" in page
     assert "--base-url" not in everyday
@@ -184,7 +184,7 @@ def test_an_option_of_a_verb_is_one_field(monkeypatch: pytest.MonkeyPatch) -> No
     assert "How deep (2)." in run(command, ["--help"]).output
     assert run(command, ["--depth", "10"]).exit_code == 2
 
-    monkeypatch.setattr("refute.cli.settings.command_of", lambda verb: command)
+    monkeypatch.setattr("refute.verbs.settings.command_of", lambda verb: command)
     declared = declared_options("deep")["depth"]
     assert (declared.kind, declared.default, declared.in_files) == ("integer", 2, True)
 

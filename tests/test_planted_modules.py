@@ -23,8 +23,8 @@ import yaml
 
 import refute
 from refute.core.processes import run_tasks, shared_slots
-from refute.surfaces.calls import all_ended, call
-from refute.surfaces.worker import Done
+from refute.doors.calls import all_ended, call
+from refute.doors.worker import Done
 from refute.workspace.environment import build_environment
 from refute_lab.cluster.ray import _connected
 from refute_lab.runs.executors import Workers
@@ -70,7 +70,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = folder.parent / "bin" / "refute"  # as installers write it
     program.parent.mkdir()
     program.write_text(
-        f"#!{sys.executable}\nimport sys\nfrom refute.cli import main\n"
+        f"#!{sys.executable}\nimport sys\nfrom refute.doors.command_line import main\n"
         "if __name__ == '__main__':\n    sys.exit(main())\n"
     )
     program.chmod(0o755)

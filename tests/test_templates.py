@@ -13,7 +13,7 @@ import click
 import pytest
 import yaml
 
-from refute.cli import cli
+from refute.doors.command_line import cli
 
 TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
 SCRIPTS = ("ray-job.sh", "slurm.sh")

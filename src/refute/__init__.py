@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Trust,
         UnitTest,
     )
+    from refute.doors.notebook import load_ipython_extension
     from refute.errors import InputError, LimitReached, RefuteError, SandboxUnavailable, Unavailable
     from refute.function.contract import Candidate, FailingTest, Finding, MethodResult, State
     from refute.function.examples import read_examples
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from refute.models.specs import open_model
     from refute.sandbox import Limits, Outcome, Program, Sandbox
     from refute.sandbox.local import LocalSandbox
-    from refute.surfaces.notebook import load_ipython_extension
     from refute.verbs.debug import DebugOptions, debug
     from refute.verbs.diff import DiffOptions, DiffResult, diff
     from refute.verbs.fix import FixOptions, FixResult, fix
@@ -77,6 +77,7 @@ _HOMES = {
         "Trust",
         "UnitTest",
     ),
+    "refute.doors.notebook": ("load_ipython_extension",),
     "refute.errors": (
         "InputError",
         "LimitReached",
@@ -94,7 +95,6 @@ _HOMES = {
     "refute.models.specs": ("open_model",),
     "refute.sandbox": ("Limits", "Outcome", "Program", "Sandbox"),
     "refute.sandbox.local": ("LocalSandbox",),
-    "refute.surfaces.notebook": ("load_ipython_extension",),
     "refute.verbs.debug": ("DebugOptions", "debug"),
     "refute.verbs.diff": ("DiffOptions", "DiffResult", "diff"),
     "refute.verbs.fix": ("FixOptions", "FixResult", "fix"),

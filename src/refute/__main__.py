@@ -6,6 +6,6 @@ import sys
 if not sys.flags.safe_path:  # then the current folder comes first
     del sys.path[0]  # nothing else is imported from there, here or in a worker
 
-from refute.cli import main
+from refute.doors.command_line import main
 
 main()

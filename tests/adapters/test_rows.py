@@ -7,7 +7,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from refute.cli import cli
+from refute.doors.command_line import cli
 from refute_lab.adapters.rows import read_rows
 from refute_lab.adapters.scoring import score
 from refute_lab.datasets import load

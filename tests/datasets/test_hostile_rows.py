@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from refute import cli
+from refute.doors import command_line
 from refute.errors import DatasetError
 from refute.sandbox.values import Iterated, NDArray, Opaque
 from refute_lab.benches import BenchSettings
@@ -124,7 +124,10 @@ def test_arrays_as_inputs_do_not_end_the_workers(
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     run = str(tmp_path / "run")
-    assert cli.run(["bench", str(path), "--method", "none", "--run", run, "--json"]) in (0, 3)
+    assert command_line.run(["bench", str(path), "--method", "none", "--run", run, "--json"]) in (
+        0,
+        3,
+    )
     shown = capsys.readouterr()
     assert "Traceback" not in shown.err
     assert "its worker ended" not in shown.out

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from refute import cli
 from refute.core.registry import METHODS
+from refute.doors import command_line
 from refute.errors import InputError
 from refute.models.asking import Asked
 from refute_lab.api.benching import _Where
@@ -56,7 +56,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def bench(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str, str]:
-    status = cli.run(["bench", *map(str, arguments)])
+    status = command_line.run(["bench", *map(str, arguments)])
     captured = capsys.readouterr()
     return status, captured.out, captured.err
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from refute import cli
+from refute.doors import command_line
 
 from .scripted_server import HOSTILE, ScriptedServer, answer, rows
 
@@ -50,7 +50,7 @@ Bench = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def bench(data: Path, capsys: pytest.CaptureFixture[str]) -> Bench:
     def run(*arguments: Any) -> tuple[int, str, str]:
-        status = cli.run(["bench", str(data), *map(str, arguments)])
+        status = command_line.run(["bench", str(data), *map(str, arguments)])
         captured = capsys.readouterr()
         return status, captured.out, captured.err
 

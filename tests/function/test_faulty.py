@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from refute import cli
+from refute.doors import command_line
 from refute_lab.datasets import load
 
 RIGHT = "def twice(x):\n    return 2 * x\n"
@@ -32,7 +32,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     programs = (RIGHT, SQUARE, f"# squared\n{SQUARE}", RAISES, SQUARE, "def (")
     ask = ["bench", "rows.jsonl", "--method", "judge:behaviour", "--set", "samples=6"]
     ask += ["--model", "batch:asked", "--run", "written"]
-    assert cli.run(ask) == 3
+    assert command_line.run(ask) == 3
     request = json.loads(Path("asked/requests.jsonl").read_text())
     choices = [
         {"index": number, "message": {"content": f"```python\n{code}```"}, "finish_reason": "stop"}
@@ -43,14 +43,14 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "response": {"status_code": 200, "body": {"choices": choices}},
     }
     Path("asked/responses.jsonl").write_text(json.dumps(answer) + "\n")
-    assert cli.run(ask) == 0
+    assert command_line.run(ask) == 0
     return Path("written")
 
 
 def test_one_wrong_program_a_problem_is_kept(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     make = ["data", "build-fix", "rows.jsonl", str(run), "-o", "fix.jsonl", "--json"]
-    assert cli.run([*make, "--least", "0.5", "--most", "0.95"]) == 0
+    assert command_line.run([*make, "--least", "0.5", "--most", "0.95"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["programs"] == {
         "right": 1, "fits": 1, "written twice": 2, "of another pass rate": 1, "unreadable": 1
@@ -61,16 +61,16 @@ def test_one_wrong_program_a_problem_is_kept(run: Path, capsys: pytest.CaptureFi
     [item] = load("fix.jsonl")
     assert item.problem.code.strip() == SQUARE.strip()
     assert item.key.reference == RIGHT
-    assert cli.run([*make, "--most", "0.1"]) == 0
+    assert command_line.run([*make, "--most", "0.1"]) == 0
     assert json.loads(Path("fix.jsonl").read_text())["error"] == "raises KeyError"
 
 
 def test_bad_input_is_one_line(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     make = ["data", "build-fix", "rows.jsonl", "-o", "fix.jsonl"]
-    assert cli.run([*make, str(run), "--least", "0.9", "--most", "0.1"]) == 2
+    assert command_line.run([*make, str(run), "--least", "0.9", "--most", "0.1"]) == 2
     assert "pass rate from 0.9 to 0.1" in capsys.readouterr().err
-    assert cli.run(["bench", "rows.jsonl", "--method", "none", "--run", "other"]) == 0
+    assert command_line.run(["bench", "rows.jsonl", "--method", "none", "--run", "other"]) == 0
     capsys.readouterr()
-    assert cli.run([*make, "other"]) == 2
+    assert command_line.run([*make, "other"]) == 2
     assert "other: holds no programs" in capsys.readouterr().err

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from refute import cli
 from refute.core.problems import FunctionProblem
+from refute.doors import command_line
 from refute.errors import InputError, SandboxUnavailable
 from refute.function import verbs
 from refute.function.contract import Ask, MethodResult, State
@@ -85,7 +85,7 @@ def test_it_is_counted(
         "refute.function.search.engine.search",
         lambda problem, **_: breaking(TypeError())(problem, None, 1.0),
     )
-    assert cli.run(["hunt", str(file)]) == 5
+    assert command_line.run(["hunt", str(file)]) == 5
     said = capsys.readouterr()
     assert "trouble of refute's own: internal error at test_guard.py" in " ".join(said.out.split())
     assert "of these 1 given up" in said.err

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from refute import cli
 from refute.core.pathfiles import read_path_files
+from refute.doors import command_line
 from refute.errors import InputError
 from refute.function.interpreters import interpreter_of
 
@@ -82,7 +82,7 @@ def ship(folder: Path) -> None:
 def hunted(folder: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
     capsys.readouterr()
     words = ["hunt", f"{folder / 'm.py'}::half", "--budget", "30", "--json", *more]
-    status = cli.run(words)
+    status = command_line.run(words)
     shown = capsys.readouterr()
     assert status == 1, shown.err
     document = json.loads(shown.out)
@@ -101,7 +101,7 @@ def test_an_environment_that_is_named(tmp_path: Path, capsys: pytest.CaptureFixt
     (tmp_path / "p").mkdir()
     site = make_project(tmp_path / "p", env="../elsewhere")
     ship(site)
-    assert cli.run(["hunt", str(tmp_path / "p" / "m.py"), "--budget", "30"]) == 2
+    assert command_line.run(["hunt", str(tmp_path / "p" / "m.py"), "--budget", "30"]) == 2
     error = capsys.readouterr().err
     assert "No module named 'shipping'" in error
     assert "looked for in" in error
@@ -116,15 +116,15 @@ def test_judge_takes_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     for name, text in {"a.py": CODE, "b.py": CODE.replace("// 3", "// 2")}.items():
         (tmp_path / name).write_text(text)
     words = ["judge", f"{task}::half", str(tmp_path / "a.py"), str(tmp_path / "b.py"), "--json"]
-    assert cli.run(words) == 2
+    assert command_line.run(words) == 2
     assert "No module named 'shipping'" in capsys.readouterr().err
     python = tmp_path / "elsewhere" / "bin" / "python"
-    assert cli.run([*words, "--python", str(python)]) == 0
+    assert command_line.run([*words, "--python", str(python)]) == 0
     assert json.loads(capsys.readouterr().out)["best"] == str(tmp_path / "b.py")
     (tmp_path / "elsewhere").rename(tmp_path / "p" / ".venv")  # found as `hunt` finds it
     interpreter_of.cache_clear()
-    assert cli.run(words) == 0
-    assert cli.run([*words, "--python", str(tmp_path / "missing")]) == 2
+    assert command_line.run(words) == 0
+    assert command_line.run([*words, "--python", str(tmp_path / "missing")]) == 2
     assert "is no interpreter that can be run" in capsys.readouterr().err
 
 
@@ -163,7 +163,7 @@ def test_other_versions_of_python(
     document = hunted(tmp_path, capsys)
     assert "half(4)" in json.dumps(document)
     capsys.readouterr()
-    status = cli.run(["debug", f"{tmp_path / 'm.py'}::half", "--budget", "10"])
+    status = command_line.run(["debug", f"{tmp_path / 'm.py'}::half", "--budget", "10"])
     shown = capsys.readouterr()
     assert status in (0, 4), shown
     assert "+    return n // 2" in shown.out
@@ -177,7 +177,7 @@ def test_versions_that_are_too_old(
     if not found:
         pytest.skip(f"no Python {version} here")
     (tmp_path / "m.py").write_text("def half(n):\n    return n\n")
-    assert cli.run(["hunt", str(tmp_path / "m.py"), "--python", str(found[-1])]) == 2
+    assert command_line.run(["hunt", str(tmp_path / "m.py"), "--python", str(found[-1])]) == 2
     error = capsys.readouterr().err
     assert f"is Python {version}; functions run on 3.8 and newer" in error
     assert error.count("\n") == 1
@@ -190,7 +190,7 @@ def test_interpreters_that_are_none(
     (tmp_path / "m.py").write_text("def half(n):\n    return n\n")
     (tmp_path / "script").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "script").chmod(0o755)
-    status = cli.run(["hunt", str(tmp_path / "m.py"), "--python", str(tmp_path / name)])
+    status = command_line.run(["hunt", str(tmp_path / "m.py"), "--python", str(tmp_path / name)])
     assert status in (2, 3)
     error = capsys.readouterr().err
     assert "internal error" not in error
@@ -222,7 +222,7 @@ def test_nothing_of_an_environment_in_the_project_runs_outside(
     (tmp_path / "p" / "m.py").write_text(
         f"{text}\n\ndef other(a):\n    import numpy\n    return a\n"
     )
-    cli.run(["hunt", str(tmp_path / "p" / "m.py"), "--budget", "30"])
+    command_line.run(["hunt", str(tmp_path / "p" / "m.py"), "--budget", "30"])
     assert not marker.exists()
     program = tmp_path / "p" / ".venv" / "bin" / "python"
     program.unlink()
@@ -230,7 +230,7 @@ def test_nothing_of_an_environment_in_the_project_runs_outside(
     program.write_text(f'#!/bin/sh\ntouch {marker}\nexec {real} "$@"\n')
     program.chmod(0o755)
     interpreter_of.cache_clear()
-    status = cli.run(["hunt", str(tmp_path / "p" / "m.py"), "--budget", "30"])
+    status = command_line.run(["hunt", str(tmp_path / "p" / "m.py"), "--budget", "30"])
     assert not marker.exists()
     assert status in (1, 2, 3, 5)
     assert "internal error" not in capsys.readouterr().err

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from refute import cli
+from refute.doors import command_line
 from refute.errors import InputError
 from refute.function.examples import read_examples
 from refute.function.examples.scanner import closing
@@ -60,7 +60,7 @@ def test_an_answer(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
     file = tmp_path / "odd.py"
     file.write_text(ODD[name])
     for verb, *more in (("hunt",), ("debug", "--json")):
-        status = cli.run([verb, str(file), "--budget", "0.1", *more])
+        status = command_line.run([verb, str(file), "--budget", "0.1", *more])
         said = capsys.readouterr()
         assert status in (0, 1, 4, 5, 6), said.err
         assert "trouble" not in said.out + said.err
@@ -73,7 +73,7 @@ def test_a_long_chain_of_elifs_leaves_the_others_alone(
     long = f"def long(x):\n    if x == 0:\n        return 0\n{chain}\n\n"
     file = tmp_path / "odd.py"
     file.write_text(long + function(value="x + 2").replace("f(", "other("))
-    status = cli.run(["hunt", f"{file}::other", "--budget", "30"])
+    status = command_line.run(["hunt", f"{file}::other", "--budget", "30"])
     said = capsys.readouterr()
     assert status in (1, 5), said.err  # 5: the machine was too busy to load it in time
     assert "trouble" not in said.out
@@ -120,6 +120,6 @@ def test_a_module_is_read_as_often_for_many_functions(
             function(call=f"f{i}(1)", shown="1").replace("f(", f"f{i}(", 1) for i in range(many)
         )
         file.write_text("\n\n".join(made))
-        assert cli.run(["hunt", str(file), "--jobs", "1"]) == 0, capsys.readouterr()
+        assert command_line.run(["hunt", str(file), "--jobs", "1"]) == 0, capsys.readouterr()
     few, more = (read.count((tmp_path / f"m{many}.py").read_text()) for many in (4, 24))
     assert few == more

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from refute import cli
+from refute.doors import command_line
 
 from .scripted_server import DOC, ScriptedServer
 
@@ -34,7 +34,7 @@ Run = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     def call(*arguments: Any) -> tuple[int, str, str]:
-        status = cli.run(list(map(str, arguments)))
+        status = command_line.run(list(map(str, arguments)))
         captured = capsys.readouterr()
         return status, captured.out, captured.err
 

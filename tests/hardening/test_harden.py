@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import refute
-from refute.cli import run
+from refute.doors.command_line import run
 from refute.hardening.offering import Offer, chosen
 from refute.verbs.harden import HardenResult
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from refute.cli import run as run_cli
+from refute.doors.command_line import run as run_cli
 
 from ..models.loopback import Loopback, Reply, chat, error
 from .projects import FIX, GOLDEN_TESTS, ISSUE, NO_PLUGINS, make_project

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 import refute as api
-from refute.cli import run as run_cli
-from refute.cli.exit_statuses import fail_for
 from refute.core.problems import IssuePrediction
+from refute.doors.command_line import run as run_cli
 from refute.errors import PatchRejected
 from refute.issue.drafting.submission import only_tests
+from refute.verbs.output import fail_for
 from refute_lab.baselines.methods.zeroshot import ReadAnswer
 
 from ..diffing.repositories import git

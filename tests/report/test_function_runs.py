@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from refute import cli
+from refute.doors import command_line
 from refute_lab.api.reporting import FunctionReport
 from refute_lab.api.reporting import report as refute_report
 from refute_lab.benches.summary import read_result
@@ -138,7 +138,7 @@ def test_votes_that_were_asked_for_by_a_question_stand_beside_the_papers_figures
     assert [name.endswith("of other settings") for name in theirs] == [fell_back] * len(theirs)
     said = "4 votes by a question, not by a continuation"
     assert (said in str(report)) == fell_back
-    assert cli.run(["report", str(folder), "-o", str(tmp_path / "page.html")]) == 0
+    assert command_line.run(["report", str(folder), "-o", str(tmp_path / "page.html")]) == 0
     assert (said in (tmp_path / "page.html").read_text()) == fell_back
 
 
@@ -159,7 +159,7 @@ def test_on_the_page_a_place_without_a_number_stands_below_the_numbers(
 ) -> None:
     page = tmp_path / "page.html"
     folder = str(runs.add("a", [0], range(4)))
-    assert cli.run(["report", folder, "-o", str(page)]) == 0
+    assert command_line.run(["report", folder, "-o", str(page)]) == 0
     places = re.findall(r'<td class="(\w*)">-</td>', page.read_text())
     assert places
     assert set(places) == {"n"}
@@ -167,19 +167,19 @@ def test_on_the_page_a_place_without_a_number_stands_below_the_numbers(
 
 def test_every_format_is_printed(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     folder = str(runs.add("a", range(3), range(4)))
-    assert cli.run(["report", folder, "--format", "csv", "--table", "figures"]) == 0
+    assert command_line.run(["report", folder, "--format", "csv", "--table", "figures"]) == 0
     head, row = csv.reader(io.StringIO(capsys.readouterr().out))
     assert dict(zip(head, row, strict=True))["code low"][:2] == "30"
-    assert cli.run(["report", folder, "--format", "latex"]) == 0
+    assert command_line.run(["report", folder, "--format", "latex"]) == 0
     text = capsys.readouterr().out
     assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") >= 3
-    assert cli.run(["report", folder, "--format", "json"]) == 0
+    assert command_line.run(["report", folder, "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [table["name"] for table in found["tables"]][:2] == ["figures", "rounds"]
-    assert cli.run(["report", folder, "--table", "more"]) == 0
+    assert command_line.run(["report", folder, "--table", "more"]) == 0
     assert "further figures" in capsys.readouterr().out
     for words in (["--table", "x"], ["--paper-model", "x"]):
-        assert cli.run(["report", folder, *words]) == 2
+        assert command_line.run(["report", folder, *words]) == 2
         err = capsys.readouterr().err
         assert "x:" in err
         assert err.count("\n") == 1

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from refute import cli
 from refute.core.presets import presets_of
+from refute.doors import command_line
 from refute_lab.benches.summary import read_result
 from refute_lab.report.function_study import run_labels
 
@@ -28,7 +28,7 @@ def run(tmp_path: Path) -> Path:
 def test_the_page_is_self_contained_and_hostile_text_stays_text(run: Path, tmp_path: Path) -> None:
     other = write_run(tmp_path / "other", [record("HumanEval/2", passes=True)], n=1)
     output = tmp_path / "page.html"
-    assert cli.run(["report", str(run), str(other), "-o", str(output)]) == 0
+    assert command_line.run(["report", str(run), str(other), "-o", str(output)]) == 0
     text = output.read_text()
     page = Page(text)
     assert not page.open, "every tag is closed"
@@ -67,11 +67,14 @@ def test_the_paper_stands_beside_the_runs(
     run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    assert cli.run(["report", str(run)]) == 0
+    assert command_line.run(["report", str(run)]) == 0
     out = capsys.readouterr().out
     assert "paper:" not in out, "m is not a model of the paper's, so there is no figure"
     assert "33.33 [" in out
-    assert cli.run(["report", str(run), "--format", "json", "--paper-model", "Qwen2.5 7B"]) == 0
+    assert (
+        command_line.run(["report", str(run), "--format", "json", "--paper-model", "Qwen2.5 7B"])
+        == 0
+    )
     document = json.loads(capsys.readouterr().out)
     assert document["runs"][0]["metrics"]["code_accuracy"]["value"] == 0.5
     assert {one["metric"]: one["paper"] for one in document["paper"]} == pytest.approx(
@@ -95,7 +98,7 @@ def test_what_is_no_run(
 ) -> None:
     if content is not None:
         (tmp_path / "journal.jsonl").write_text(content)
-    assert cli.run(["report", str(tmp_path)]) == 2
+    assert command_line.run(["report", str(tmp_path)]) == 2
     err = capsys.readouterr().err
     assert str(tmp_path) in err
     assert err.count("\n") == 1
@@ -106,7 +109,7 @@ def test_a_page_among_the_runs_is_named(
 ) -> None:
     page = tmp_path / "report.html"
     page.write_text("<html>")
-    assert cli.run(["report", str(run), str(page)]) == 2
+    assert command_line.run(["report", str(run), str(page)]) == 2
     assert f"{page}: is a file" in capsys.readouterr().err
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from refute import cli
 from refute.core.problems import IssueProblem
+from refute.doors import command_line
 from refute_lab.api.reporting import report as refute_report
 from refute_lab.swt.analysis.groups import by_date, by_length
 from refute_lab.swt.analysis.runs import read_graded
@@ -122,7 +122,7 @@ def runs(tmp_path: Path) -> Runs:
 
 
 def report(capsys: pytest.CaptureFixture[str], *words: str | Path) -> dict[str, Any]:
-    assert cli.run(["report", *map(str, words), "--format", "json"]) == 0
+    assert command_line.run(["report", *map(str, words), "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["filters"] == []
     (study,) = document["studies"]
@@ -216,7 +216,7 @@ def test_solving_tests_and_solving_fixes(runs: Runs, capsys: pytest.CaptureFixtu
     # 252 of 15504 ways to choose five of twenty lie within the ten; and as many outside them.
     assert found["p"] == pytest.approx(2 * 252 / 15504)
     results.write_text('{"other": 1}')
-    assert cli.run(["report", str(runs.folder / "first"), "--fixes", str(results)]) == 2
+    assert command_line.run(["report", str(runs.folder / "first"), "--fixes", str(results)]) == 2
     assert "resolved" in capsys.readouterr().err
 
 
@@ -242,7 +242,7 @@ def test_runs_are_restricted_to_their_common_instances(
     assert [run["n"] for run in found.to_dict()["studies"][0]["runs"]] == [18, 18]
     assert "warning" not in str(found)
     nothing = runs.grades("nothing", [], errors=range(20))
-    assert cli.run(["report", str(first), str(nothing), "--common"]) == 2
+    assert command_line.run(["report", str(first), str(nothing), "--common"]) == 2
     assert "no instance in common" in capsys.readouterr().err
 
 
@@ -287,7 +287,7 @@ def test_the_page_is_self_contained_and_hostile_text_stays_text(
     ]
     page = runs.folder / "page.html"
     words = ["report", *map(str, folders), "-o", str(page), "--cutoff", "2015-06-01"]
-    assert cli.run(words) == 0
+    assert command_line.run(words) == 0
     out = capsys.readouterr().out
     assert "McNemar" in out
     assert "until 2015-06-01" in out
@@ -331,7 +331,7 @@ def test_what_cannot_be_reported_on(
     runs.bench("bare", [], grades=False)
     write(runs.folder / "empty", {"kind": "grades", "dataset": str(runs.rows), "model": "m"}, [])
     write(runs.folder / "functions", {"dataset": "d", "method": "search"}, [])
-    assert cli.run(["report", *words]) == 2
+    assert command_line.run(["report", *words]) == 2
     err = capsys.readouterr().err
     assert message in err
     assert err.count("\n") == 1
@@ -355,7 +355,7 @@ def test_filters_of_a_run_are_reported_with_it(
     dataset = str(runs.rows)
     header = {"kind": "filter", "dataset": dataset, "fixer": HOSTILE, "tests": "libro"}
     filtered = write(folder / "filter" / "agent", header, rows)
-    assert cli.run(["report", str(folder), "--format", "json"]) == 0
+    assert command_line.run(["report", str(folder), "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     again = refute_report(folder)
     assert again.to_dict() == document, "the same document as in a program"
@@ -367,7 +367,7 @@ def test_filters_of_a_run_are_reported_with_it(
     assert (found["libro"]["both"], found["libro"]["only_tests"]) == (2, 2)
     # Alone it is reported as well, and given twice it is there once.
     page = runs.folder / "page.html"
-    assert cli.run(["report", str(filtered), "-o", str(page)]) == 0
+    assert command_line.run(["report", str(filtered), "-o", str(page)]) == 0
     assert "kept by generated tests" in capsys.readouterr().out
     assert page.read_text() == refute_report(filtered).page()
     read = Page(page.read_text())
@@ -375,7 +375,7 @@ def test_filters_of_a_run_are_reported_with_it(
     assert "Precision over recall" in "".join(read.words)
     assert HOSTILE in "".join(read.words)
     assert "script" not in read.tags
-    assert cli.run(["report", str(folder), str(filtered), "--format", "json"]) == 0
+    assert command_line.run(["report", str(folder), str(filtered), "--format", "json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["filters"]) == 1
 
 

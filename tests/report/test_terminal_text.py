@@ -10,13 +10,13 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from refute.cli import exit_statuses as status
-from refute.cli import output
 from refute.core.problems import IssuePrediction
 from refute.issue.contract import Reproduction
 from refute.issue.vet import Vetted
 from refute.results.text.consoles import SafeConsole
 from refute.results.text.issues import print_vetted
+from refute.verbs import output
+from refute.verbs import output as status
 from refute.workspace.contract import Failure, TestResult
 
 HOSTILE = {

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from refute import cli
 from refute.core.problems import FunctionKey
+from refute.doors import command_line
 from refute.sandbox.local import LocalSandbox
 from refute_lab.benches import RECORDS
 from refute_lab.benches.oracle import expected_outputs
@@ -57,7 +57,9 @@ def run(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def bench(run: Path) -> int:
     data = str(run.parent / "rows.jsonl")
-    return cli.run(["bench", data, "--method", "none", "--jobs", "1", "--run", str(run), "--json"])
+    return command_line.run(
+        ["bench", data, "--method", "none", "--jobs", "1", "--run", str(run), "--json"]
+    )
 
 
 def damaged(record: dict[str, Any], at: str, value: Any) -> dict[str, Any]:
@@ -104,7 +106,7 @@ def test_records_of_another_shape(
         text = json.dumps(damaged(json.loads(first), place, value))
         (run / "journal.jsonl").write_text("\n".join([header, text, second, ""]))
         page = tmp_path / "page.html"
-        assert cli.run(["report", str(run), "-o", str(page)]) == 0, (place, value)
+        assert command_line.run(["report", str(run), "-o", str(page)]) == 0, (place, value)
     assert bench(run) == 0, "what is damaged is done again"
     document = json.loads(capsys.readouterr().out.rpartition("\n{\n")[2].join(["{\n", ""]))
     assert document["n"] == 2
@@ -119,7 +121,7 @@ def test_lines_that_are_no_records(
 ) -> None:
     header, first, second = (run / "journal.jsonl").read_bytes().splitlines()
     (run / "journal.jsonl").write_bytes(b"\n".join([header, line, first, second, b""]))
-    assert cli.run(["report", str(run)]) == 0
+    assert command_line.run(["report", str(run)]) == 0
     assert "journal.jsonl:2: damaged record, left out: " in caplog.text
     assert bench(run) == 0
     assert len(read_run(run, RECORDS)[1]) == 2
@@ -134,14 +136,14 @@ def test_headers_of_another_shape(name: str, value: Any, run: Path) -> None:
     document = json.loads(header)
     document["settings"][name] = value
     (run / "journal.jsonl").write_text("\n".join([json.dumps(document), *rest, ""]))
-    assert cli.run(["report", str(run)]) in (0, 2)
+    assert command_line.run(["report", str(run)]) in (0, 2)
     assert bench(run) in (0, 2)
 
 
 @pytest.mark.parametrize("settings", [None, [], "x", 5])
 def test_headers_without_settings(settings: Any, run: Path) -> None:
     (run / "journal.jsonl").write_text(json.dumps({"journal": 1, "settings": settings}) + "\n")
-    assert cli.run(["report", str(run)]) == 2
+    assert command_line.run(["report", str(run)]) == 2
     assert bench(run) == 2
 
 
@@ -156,7 +158,7 @@ def test_state_files_that_are_no_files(name: str, target: str, run: Path) -> Non
     else:
         (run / name).symlink_to(target)
     assert bench(run) == 2
-    assert cli.run(["report", str(run)]) == (2 if name == "journal.jsonl" else 0)
+    assert command_line.run(["report", str(run)]) == (2 if name == "journal.jsonl" else 0)
 
 
 def test_a_full_disk_leaves_no_half_record(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from refute import cli
+from refute.doors import command_line
 
 from ..function.scripted_server import ScriptedServer, rows
 from ..function.test_bench_model import ANSWERER
@@ -49,7 +49,7 @@ Bench = Callable[..., tuple[int, str, str]]
 def bench(data: Path, capfd: pytest.CaptureFixture[str]) -> Bench:
     def run(*arguments: Any) -> tuple[int, str, str]:
         given = ("bench", data, "--method", "utgen", "--no-cache", *arguments)
-        status = cli.run([str(one) for one in given])
+        status = command_line.run([str(one) for one in given])
         return status, *capfd.readouterr()
 
     return run

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from refute import cli
+from refute.doors import command_line
 
 from ..function.scripted_server import rows
 from . import ray_work
@@ -43,12 +43,12 @@ def test_a_model_in_the_process_is_where_the_gpu_is(
         where = {place for _, place in ray_work.lines(folder)}
         assert where == {gpu_node(cluster)}
         more = ("--executor", at(cluster), "--run", "there")
-        status = cli.run([str(one) for one in (*given, *more)])
+        status = command_line.run([str(one) for one in (*given, *more)])
         there, err = capfd.readouterr()
         assert status == 0, err
         assert "no GPU" not in err
     monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "own"))
-    assert cli.run([str(one) for one in (*given, "--run", "here")]) == 0
+    assert command_line.run([str(one) for one in (*given, "--run", "here")]) == 0
     here, _ = capfd.readouterr()
     assert here[here.index("┏") :] == there[there.index("┏") :]
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from refute.surfaces.calls import all_ended, call
-from refute.surfaces.worker import Done, Failed
+from refute.doors.calls import all_ended, call
+from refute.doors.worker import Done, Failed
 from refute.testing.workspaces import FIX, make_repository
 
 from ..environments import with_packages

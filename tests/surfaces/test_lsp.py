@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from refute.surfaces.results import CheckedFile, CheckedFunction
+from refute.doors.results import CheckedFile, CheckedFunction
 
 pytest.importorskip("pygls", reason="the extra [lsp] is not installed")
 
@@ -16,7 +16,7 @@ from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 from pygls.workspace import TextDocument
 
-from refute.surfaces.lsp.edits import actions, diagnostic
+from refute.doors.lsp import actions, diagnostic
 
 SHIPPING = Path(__file__).resolve().parents[2] / "examples" / "shipping.py"
 BEFORE = 'X = "𝔁é"\n\n\nclass A:\n    async def größe(self):\n        return 1\n'

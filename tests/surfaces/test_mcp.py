@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from refute.surfaces.worker import Done, Failed
+from refute.doors.worker import Done, Failed
 
 pytest.importorskip("mcp", reason="the extra [mcp] is not installed")
 
@@ -18,8 +18,8 @@ import jsonschema
 from mcp import MCPError
 from mcp.client import Client
 
-from refute.surfaces.mcp import server as served
-from refute.surfaces.mcp.server import MOST_KEPT
+from refute.doors import mcp as served
+from refute.doors.mcp import MOST_KEPT
 
 FOUND = {
     "state": "wrong",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import refute
-from refute.surfaces.notebook import looked_at
+from refute.doors.notebook import looked_at
 
 CELL = '''\
 def half(n: int) -> int:

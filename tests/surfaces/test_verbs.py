@@ -10,13 +10,12 @@ import pytest
 
 import refute.verbs.issues
 import refute.verbs.red_green
+from refute.doors import arguments as given
+from refute.doors.verbs import LONGEST, MOST, VERBS, clipped, first
 from refute.errors import InputError
 from refute.gating.running import Standing
 from refute.issue.vet import Vetted
 from refute.models.asking import Asked
-from refute.surfaces import arguments as given
-from refute.surfaces.verbs import VERBS
-from refute.surfaces.verbs.contract import LONGEST, MOST, clipped, first
 from refute.verbs.red_green import RedGreenResult
 from refute.workspace.contract import Failure, TestReport
 
@@ -86,7 +85,7 @@ def test_test_files_as_text_become_a_patch(tmp_path: Path, monkeypatch: pytest.M
 
     (tmp_path / ".git").mkdir()
     (tmp_path / "test_old.py").write_text("a = 1\n")
-    monkeypatch.setattr("refute.surfaces.verbs.changes.vet", vet)
+    monkeypatch.setattr("refute.doors.verbs.vet", vet)
     monkeypatch.setattr("refute.workspace.snapshot.checkout_root", lambda repo: tmp_path)
     monkeypatch.chdir(tmp_path)
     files = {"test_old.py": "a = 2\n", "tests/test_new.py": "b = 1\n"}

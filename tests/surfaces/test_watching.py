@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("watchfiles", reason="the extra [watch] is not installed")
 
-from refute.surfaces.watching import Looks
+from refute.doors.watching import Looks
 
 from ..diffing.repositories import commit
 

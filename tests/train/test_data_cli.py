@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from refute import cli
+from refute.doors import command_line
 from refute_lab.api.training_data import TrainingData, training_data
 from refute_lab.train import attempts, corrupt
 
@@ -99,7 +99,7 @@ Run = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     def call(*arguments: Any) -> tuple[int, str, str]:
-        status = cli.run(["train", "data", *map(str, arguments)])
+        status = command_line.run(["train", "data", *map(str, arguments)])
         captured = capsys.readouterr()
         return status, captured.out, captured.err
 

@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("trl")
 
-from refute.cli import run as refute_cli
+from refute.doors.command_line import run as refute_cli
 from refute.errors import InputError
 from refute.models.contract import Message, Sampling
 from refute.models.hf import open_hf

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from refute.cli import run as refute_cli
+from refute.doors.command_line import run as refute_cli
 from refute.errors import InputError
 from refute_lab.api.training import SftEstimate, SftResult, dpo, grpo
 from refute_lab.train.rough import rough_estimate

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from refute.cli import run as run_cli
+from refute.doors.command_line import run as run_cli
 from refute.workspace import factory
 from refute.workspace.containers import ContainerBackend
 from refute.workspace.recipe import WORK_TREE

@@ -7,3 +7,25 @@ A function raises `InputError` for what the caller can fix and `Unavailable` for
 does not give, and says what it has to say besides to the logger `refute`. It may be called where an
 event loop is running (a notebook).
 """
+
+from __future__ import annotations
+
+VERBS = {
+    "hunt": "Find unit tests that the function fails.",
+    "debug": "Fix the function with generated tests; print the fix as a diff.",
+    "diff": "Find inputs on which a change makes functions behave otherwise.",
+    "harden": "Find mutants that the project's tests do not kill, and a test for each.",
+    "watch": "Look at Python files whenever they are saved: hunt, then diff.",
+    "judge": "Rank candidate programs by generated tests (best of N).",
+    "reproduce": "Write a test that fails now for the reason that an issue describes.",
+    "fix": "Fix an issue; print the fix with the tests that show it.",
+    "vet": "Judge a fix by tests: does it resolve the issue, does it break anything near?",
+    "gate": "Show that a change is done: red before, green now, nothing broken or weakened.",
+    "mcp": "Serve agents over MCP, on stdin and stdout.",
+    "lsp": "Serve editors over the language server protocol, on stdin and stdout.",
+    "methods": "List the methods that there are.",
+    "init": "Set a repository up: settings, a workflow, a hook, a word to agents; shows the diff.",
+    "config": "Show what settings hold, and from where.",
+    "doctor": "Show what works on this machine, and how to get what is missing.",
+}
+"""Verb -> its line in `refute --help`. The module `refute.verbs.VERB` defines `command`."""

@@ -13,14 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.declared import MethodCommand, offered
-from refute.cli.options import fail_on_option, form_options
-from refute.cli.output import Form, consoles
-from refute.cli.streams import read_targets
 from refute.core.parameters import options_with, parameter
 from refute.core.remarks import remark
 from refute.function.contract import Ask
 from refute.function.service import Collected, FunctionOptions, Opened, collect
+from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.functions import (
     DebugResult,
     Show,
@@ -29,6 +26,8 @@ from refute.verbs.functions import (
     subject_of,
     watching,
 )
+from refute.verbs.options import fail_on_option, form_options, read_targets
+from refute.verbs.output import Form, consoles
 
 if TYPE_CHECKING:
     from refute.function.parallel import Found

@@ -16,11 +16,6 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import asdict
 
-from refute.cli.declared import OUTPUT, MethodCommand, offered
-from refute.cli.exit_statuses import FOUND
-from refute.cli.options import fail_on_option, form_options, with_options, write_baseline_option
-from refute.cli.output import Form, consoles
-from refute.cli.streams import read_targets
 from refute.core.parameters import checked, options_with, parameter
 from refute.core.remarks import remark
 from refute.core.storage import write_output
@@ -34,6 +29,15 @@ from refute.errors import InputError
 from refute.models.asking import Asked, open_sessions
 from refute.sandbox.deadline import end_after
 from refute.verbs.calling import Reported, apart
+from refute.verbs.declared import OUTPUT, MethodCommand, offered
+from refute.verbs.options import (
+    fail_on_option,
+    form_options,
+    read_targets,
+    with_options,
+    write_baseline_option,
+)
+from refute.verbs.output import FOUND, Form, consoles
 
 if TYPE_CHECKING:
     from refute.results.changes import Diff

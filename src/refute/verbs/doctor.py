@@ -18,11 +18,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from refute.cli.options import json_option
-from refute.cli.output import consoles, print_json
 from refute.core.extras import EXTRAS, install, missing
 from refute.core.storage import ScratchFolder
 from refute.core.variables import Variable
+from refute.verbs.options import json_option
+from refute.verbs.output import consoles, print_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.declared import MethodCommand, offered
-from refute.cli.exit_statuses import CANNOT_TELL, PROPOSED
-from refute.cli.options import form_options
-from refute.cli.output import Form, consoles
 from refute.core.methods import Bounds, Context, Given, Spawn
 from refute.core.parameters import options_with, parameter
 from refute.core.remarks import remark
@@ -30,7 +26,10 @@ from refute.issue.drafting.submission import only_tests
 from refute.issue.issue_text import read_issue
 from refute.models.asking import askers, open_sessions
 from refute.verbs.calling import Reported, apart
+from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.issues import IssueOptions, with_bounds
+from refute.verbs.options import form_options
+from refute.verbs.output import CANNOT_TELL, PROPOSED, Form, consoles
 from refute.verbs.vet import changes_of
 from refute.workspace.checkout import Checkout, in_checkout
 from refute.workspace.snapshot import apply_to_checkout

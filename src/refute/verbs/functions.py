@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from refute.cli.exit_statuses import status_of_states
-from refute.cli.output import consoles
 from refute.core.remarks import remark
 from refute.errors import InputError
 from refute.function.contract import Candidate, FailingTest, Skipped, State, overall
@@ -19,6 +17,7 @@ from refute.function.target import Module, Targets
 from refute.function.verbs import Fix, Hunt, fixed_code
 from refute.sandbox.deadline import end_after
 from refute.verbs.calling import Reported
+from refute.verbs.output import consoles, status_of_states
 
 if TYPE_CHECKING:
     from msgspec import Struct

@@ -16,10 +16,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from refute.cli.declared import MethodCommand, offered
-from refute.cli.exit_statuses import FOUND
-from refute.cli.options import json_option
-from refute.cli.output import consoles, show
 from refute.core.methods import Bounds
 from refute.core.parameters import options_with, parameter
 from refute.errors import InputError, RefuteError
@@ -29,7 +25,10 @@ from refute.gating.hook import BLOCK, Memory, read_message, reason_of
 from refute.gating.judging import Judged, Settings, judge
 from refute.models.asking import Asked
 from refute.verbs.calling import Shown, apart
+from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.issues import IssueOptions, reproduced, with_bounds
+from refute.verbs.options import json_option
+from refute.verbs.output import FOUND, consoles, show
 from refute.workspace.checkout import Checkout
 from refute.workspace.snapshot import checkout_root
 

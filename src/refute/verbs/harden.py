@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.declared import MethodCommand, offered
-from refute.cli.exit_statuses import FOUND
-from refute.cli.options import json_option
-from refute.cli.output import consoles, show
 from refute.core.parameters import options_with, parameter
 from refute.core.remarks import remark
 from refute.verbs.calling import Shown, apart
+from refute.verbs.declared import MethodCommand, offered
+from refute.verbs.options import json_option
+from refute.verbs.output import FOUND, consoles, show
 
 if TYPE_CHECKING:
     from refute.hardening.offering import Offer

@@ -15,15 +15,15 @@ from typing import Any
 
 import click
 
-from refute.cli.declared import FILE
-from refute.cli.options import json_option
-from refute.cli.output import consoles, remark, show
 from refute.core.extras import requirement
 from refute.core.files import read_file
 from refute.core.jsontext import parse_json
 from refute.core.storage import refuse_links, write_output
 from refute.errors import InputError
 from refute.verbs.calling import Shown
+from refute.verbs.declared import FILE
+from refute.verbs.options import json_option
+from refute.verbs.output import consoles, remark, show
 from refute.workspace.infer import toml_of
 from refute.workspace.snapshot import checkout_root
 

@@ -13,16 +13,6 @@ from typing import Any
 
 import click
 
-from refute.cli.declared import FILE, MethodCommand
-from refute.cli.options import (
-    description_option,
-    json_option,
-    python_option,
-    seed_option,
-    session_options,
-    tests_option,
-)
-from refute.cli.output import consoles, show
 from refute.core.parameters import settable
 from refute.core.problems import FunctionProblem
 from refute.core.processes import cores
@@ -47,6 +37,16 @@ from refute.models.asking import Asked, sessions
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
 from refute.source.syntax import find_function, try_parse
 from refute.verbs.calling import Shown, apart
+from refute.verbs.declared import FILE, MethodCommand
+from refute.verbs.options import (
+    description_option,
+    json_option,
+    python_option,
+    seed_option,
+    session_options,
+    tests_option,
+)
+from refute.verbs.output import consoles, show
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,6 @@ from typing import Any
 
 import click
 
-from refute.cli.declared import MethodCommand, offered
-from refute.cli.exit_statuses import FOUND
-from refute.cli.options import form_options
-from refute.cli.output import Form, consoles
 from refute.core.methods import Bounds
 from refute.core.parameters import options_with, parameter
 from refute.core.remarks import remark
@@ -27,7 +23,10 @@ from refute.issue.choosing import chosen_reproducer
 from refute.issue.drafting.original import WHOLE, Original
 from refute.issue.issue_text import read_issue
 from refute.verbs.calling import apart
+from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.issues import IssueOptions, ReproduceResult, reproduced, with_bounds
+from refute.verbs.options import form_options
+from refute.verbs.output import FOUND, Form, consoles
 from refute.workspace.checkout import Checkout, in_checkout
 
 

@@ -15,10 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.declared import MethodCommand, offered
-from refute.cli.exit_statuses import FOUND
-from refute.cli.options import form_options
-from refute.cli.output import Form, consoles
 from refute.core.methods import Bounds
 from refute.core.parameters import options_with, parameter
 from refute.diffing.comparison import Settings
@@ -32,7 +28,10 @@ from refute.issue.observed_calls import ObservedCall, observed_differences
 from refute.issue.vet import vet_fix
 from refute.sandbox.deadline import end_after
 from refute.verbs.calling import Reported, apart
+from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.issues import IssueOptions, VetResult, read_fix, reproduced, with_bounds
+from refute.verbs.options import form_options
+from refute.verbs.output import FOUND, Form, consoles
 from refute.workspace.checkout import Checkout, in_checkout
 from refute.workspace.patches import split_fix
 

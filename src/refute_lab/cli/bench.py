@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.declared import MethodCommand
-from refute.cli.options import (
+from refute.core.methods import Bounds
+from refute.errors import UNAVAILABLE, InputError
+from refute.verbs.declared import MethodCommand
+from refute.verbs.options import (
     given_names,
     json_option,
     model_options,
 )
-from refute.cli.output import consoles, show
-from refute.core.methods import Bounds
-from refute.errors import UNAVAILABLE, InputError
+from refute.verbs.output import consoles, show
 from refute_lab.cli.run_options import (
     Experiment,
     bench_options,

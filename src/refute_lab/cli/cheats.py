@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from refute.cli.options import json_option
+from refute.verbs.options import json_option
 
 if TYPE_CHECKING:
     from refute_lab.cheats import Tried
@@ -47,8 +47,7 @@ def command(names: tuple[str, ...], grader: str | None, timeout: float, as_json:
 
 
 def _print(tried: list[Tried], *, as_json: bool) -> None:
-    from refute.cli.name_table import print_list
-    from refute.cli.output import print_json
+    from refute.verbs.output import print_json, print_list
 
     paid = sum(one.cheat == "paid" for one in tried)
     honest = sum(one.twin == "paid" for one in tried)

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from refute.cli.declared import FILE
-from refute.cli.options import json_option
-from refute.cli.output import show
 from refute.errors import UNAVAILABLE
+from refute.verbs.declared import FILE
+from refute.verbs.options import json_option
+from refute.verbs.output import show
 from refute_lab.cli.run_options import selecting_options, show_tables, split_ids, table_options
 
 _Command = Callable[..., int]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from refute.cli.name_table import print_list
-from refute.cli.options import json_option
+from refute.verbs.options import json_option
+from refute.verbs.output import print_list
 
 
 @click.command("datasets")

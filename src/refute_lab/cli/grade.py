@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import click
 
-from refute.cli.declared import MethodCommand, set_by_name
-from refute.cli.options import json_option, preset_option, with_options, workspace_option
-from refute.cli.output import consoles, show
 from refute.core.parameters import parameter
 from refute.errors import UNAVAILABLE
+from refute.verbs.declared import MethodCommand, set_by_name
+from refute.verbs.options import json_option, preset_option, with_options, workspace_option
+from refute.verbs.output import consoles, show
 from refute_lab.cli.run_options import (
     executor_option,
     run_options,

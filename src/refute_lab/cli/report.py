@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from refute.cli.declared import FILE, OUTPUT
-from refute.cli.output import consoles, remark
+from refute.verbs.declared import FILE, OUTPUT
+from refute.verbs.output import consoles, remark
 from refute_lab.cli.run_options import show_tables, table_options
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from refute.cli.declared import FILE
-from refute.cli.options import seed_option, with_options, workspace_option
-from refute.cli.output import consoles, show
 from refute.core.parameters import parameter
+from refute.verbs.declared import FILE
+from refute.verbs.options import seed_option, with_options, workspace_option
+from refute.verbs.output import consoles, show
 from refute_lab.datasets.item import Evaluation, Subset
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from refute.cli.declared import FILE
 from refute.core.extras import need
 from refute.core.variables import Variable
 from refute.errors import InputError
+from refute.verbs.declared import FILE
 
 _TOKENS: str = Variable.SERVE_TOKENS
 

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import click
 
-from refute.cli.declared import FILE, MethodCommand
-from refute.cli.options import json_option, seed_option, session_options
-from refute.cli.output import consoles, show
 from refute.core.parameters import parameter
+from refute.verbs.declared import FILE, MethodCommand
+from refute.verbs.options import json_option, seed_option, session_options
+from refute.verbs.output import consoles, show
 from refute_lab.cli.run_options import executor_option
 
 

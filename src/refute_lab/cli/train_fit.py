@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.declared import FILE, MethodCommand, set_by_name
-from refute.cli.options import json_option
-from refute.cli.output import consoles, show
 from refute.core.parameters import parameter
+from refute.verbs.declared import FILE, MethodCommand, set_by_name
+from refute.verbs.options import json_option
+from refute.verbs.output import consoles, show
 from refute_lab.train.settings import DpoSettings, GrpoSettings, SftSettings
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from refute.cli import run as refute
 from refute.core.problems import IssueProblem
 from refute.core.storage import cache_folder
+from refute.doors.command_line import run as refute
 from refute.errors import DatasetError, WorkspaceUnavailable
 from refute.workspace.contract import Failure, TestReport, TestResult, Workspace
 from refute.workspace.factory import open_workspace, prepare

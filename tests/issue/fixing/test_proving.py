@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from refute import cli
 from refute.core.methods import Bounds
 from refute.core.problems import IssuePrediction
+from refute.doors import command_line
 from refute.issue.contract import DraftedFix, FixClaim, Reproduction
 from refute.issue.drafting.bounded_asker import Bounded
 from refute.issue.proving import Kind, Review, _claimed, proven_fix
@@ -142,12 +142,14 @@ def test_without_a_fix_nothing_can_be_told(project: Project) -> None:
 def test_the_command_needs_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     issue = tmp_path / "issue.md"
     issue.write_text("clamp is wrong")
-    assert cli.run(["fix", str(issue), "-C", str(tmp_path)]) == 2
+    assert command_line.run(["fix", str(issue), "-C", str(tmp_path)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1
     assert "fix needs a model" in err
-    status = cli.run(["fix", str(issue), "--method", "libro", "--model", f"batch:{tmp_path}/b"])
+    status = command_line.run(
+        ["fix", str(issue), "--method", "libro", "--model", f"batch:{tmp_path}/b"]
+    )
     assert status == 2
     assert "libro writes no fixes" in capsys.readouterr().err
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from refute import cli
+from refute.doors import command_line
 from refute.errors import WorkspaceUnavailable
 from refute.workspace.states import state_reports
 from refute_lab.datasets.swe import IssueItem
@@ -185,7 +185,7 @@ def test_from_the_command_line(
     lines: list[dict[str, Any]] = [{"journal": 1, "settings": header}, *work]
     (run / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     words = ["bench", str(data), "--filter", str(fixes), "--run", str(run), "--jobs", "2"]
-    assert cli.run([*words, "--json"]) == 0
+    assert command_line.run([*words, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["proposed"], document["applied"]) == (4, 3)
     assert document["unfiltered"]["precision"] == pytest.approx(2 / 3)
@@ -194,14 +194,14 @@ def test_from_the_command_line(
     assert [point["threshold"] for point in document["curve"]] == [0.5]
     journal = Path(document["run"]) / "journal.jsonl"
     before = journal.read_bytes()
-    assert cli.run(words) == 0
+    assert command_line.run(words) == 0
     assert "kept by generated tests" in capsys.readouterr().out
     assert journal.read_bytes() == before, "nothing is run twice"
     lines[1]["prediction"]["confidence"] = 0.25
     (run / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert cli.run([*words, "--json"]) == 0
+    assert command_line.run([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["curve"][0]["threshold"] == 0.25
     assert journal.read_bytes().startswith(before)
     assert journal.read_bytes().count(b"\n") == before.count(b"\n") + 1, "what changed is judged"
-    assert cli.run(words[:4]) == 2
+    assert command_line.run(words[:4]) == 2
     assert "--run" in capsys.readouterr().err

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from refute.cli import cli
 from refute.core.problems import IssueKey
+from refute.doors.command_line import cli
 from refute.errors import InputError
 from refute_lab.swt.grading.log_formats import read_statuses
 from refute_lab.swt.grading.reference_logs import directives, grade_logs, read_counts, read_log

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.name_table import print_list
-from refute.cli.options import json_option
-from refute.cli.output import print_json
+from refute.verbs.options import json_option
+from refute.verbs.output import print_json, print_list
 
 if TYPE_CHECKING:
     from refute.core.methods import MethodSpec

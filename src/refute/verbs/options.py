@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from refute.cli.declared import FILE, MethodCommand, declaring, options_of
-from refute.cli.output import Form
 from refute.core.storage import refuse_links
 from refute.errors import InputError
 from refute.models.asking import Asked
 from refute.results.formats import FORMATS
+from refute.verbs.declared import FILE, MethodCommand, declaring, options_of
+from refute.verbs.output import Form
 
+_MOST_LISTED = 4 << 20
+"""Characters of a list of targets."""
 tests_option = click.option(
     "--tests", type=FILE, metavar="PATH", help="Tests to believe: pytest file or folder, JSONL."
 )
@@ -156,3 +159,17 @@ def gathering(
         return command(*args, **given)
 
     return with_options(options)(gathered)
+
+
+def read_targets(targets: Sequence[str]) -> tuple[str, ...]:
+    """The targets; in place of `-` those on stdin, one a line."""
+    found: list[str] = []
+    for target in targets:
+        if target != "-":
+            found.append(target)
+            continue
+        text = sys.stdin.read(_MOST_LISTED + 1)
+        if len(text) > _MOST_LISTED:
+            raise InputError("-: the list of targets is longer than 4 MiB")
+        found += [line.strip() for line in text.splitlines() if line.strip()]
+    return tuple(found)

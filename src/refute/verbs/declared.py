@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from refute.core.methods import Level, MethodSpec
 
 _ASKED = {one.name for one in parameters_of(Asked)}
-_IN_ONE_FILE = (
-    "hunt", "debug", "diff", "harden", "gate", "reproduce", "fix", "vet", "judge", "init", "doctor",
-)  # fmt: skip
-"""The verbs of `refute.verbs`."""
 _OF_METHODS = ("method", "preset", "prompts", "tester")
 """What means something only where a method is run."""
 SET_BY_SETTINGS = "set in settings"
@@ -277,10 +273,9 @@ _CHOOSING = ("method", "model", "run")
 """The options that say which methods may be run."""
 
 
-def command_of(verb: str, home: str = "refute.cli") -> click.Command:
-    """The command of a verb, whose module in `home`, or file of its own, defines it."""
-    place = "refute.verbs" if verb in _IN_ONE_FILE else home
-    command = import_module(f"{place}.{verb}").command
+def command_of(verb: str, home: str = "refute.verbs") -> click.Command:
+    """The command of a verb, which its module in `home` defines."""
+    command = import_module(f"{home}.{verb}").command
     assert isinstance(command, click.Command)
     return command
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from refute.cli.options import budget_option, python_option
 from refute.core.extras import need
+from refute.verbs.options import budget_option, python_option
 
 
 @click.command("lsp")
@@ -20,7 +20,7 @@ def command(budget: float, python: Path | None) -> int:
     diagnostics, with "add failing test" and "apply fix" as code actions. See docs/editor.md.
     """
     need("lsp", "refute lsp")
-    from refute.surfaces.lsp.server import serve
+    from refute.doors.lsp import serve
 
     serve(seconds_per_function=budget, python="" if python is None else str(python.absolute()))
     return 0

@@ -1,4 +1,4 @@
-"""One call of a verb in a process of its own: `python -m refute.surfaces.worker`.
+"""One call of a verb in a process of its own: `python -m refute.doors.worker`.
 
 It reads one line of JSON (`Request`) and writes lines of JSON (`Progress`, then `Done` or `Failed`)
 to what was its stdout; whatever else prints reaches stderr. When its stdin ends it stops: verbs
@@ -27,7 +27,7 @@ from refute.core.variables import Variable
 from refute.errors import BAD_INPUT, UNAVAILABLE, told
 
 if TYPE_CHECKING:
-    from refute.surfaces.verbs.contract import Tell
+    from refute.doors.verbs import Tell
 
 GRACE = 20.0
 """Seconds for an end in good order."""
@@ -111,8 +111,8 @@ def _write(wire: BinaryIO, events: SimpleQueue[Event | None]) -> None:
 
 
 def _answer(asked_for: Request, tell: Tell) -> Done:
+    from refute.doors.verbs import VERBS
     from refute.models.asking import Asked
-    from refute.surfaces.verbs import VERBS
 
     asked = dict(asked_for.asked)
     asked["record"] = Path(asked["record"]) if asked.get("record") else None

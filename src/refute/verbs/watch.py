@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from refute.cli.declared import FILE
-from refute.cli.options import python_option
-from refute.cli.output import consoles, remark
 from refute.core.extras import need
 from refute.errors import InputError
+from refute.verbs.declared import FILE
+from refute.verbs.options import python_option
+from refute.verbs.output import consoles, remark
 
 
 @click.command("watch")
@@ -51,7 +51,7 @@ def command(
     """
     need("watch", "refute watch")
     from refute.diffing.revisions import commit_of
-    from refute.surfaces.watching import Looks, watch
+    from refute.doors.watching import Looks, watch
     from refute.workspace.snapshot import checkout_root
 
     places = places or (Path(),)

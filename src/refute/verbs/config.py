@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from refute.cli.options import json_option
-from refute.cli.output import consoles, print_json
-from refute.cli.settings import CONFIGURED, held_by
+from refute.verbs.options import json_option
+from refute.verbs.output import consoles, print_json
+from refute.verbs.settings import CONFIGURED, held_by
 
 
 @click.command("config")

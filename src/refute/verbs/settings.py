@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.declared import SET_BY_SETTINGS, command_of, declared_by, told
 from refute.core.variables import Variable
+from refute.verbs.declared import SET_BY_SETTINGS, command_of, declared_by, told
 
 if TYPE_CHECKING:
     from refute.core.settings import Declared, Held, Kind, Table

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from refute.core.starting import start_module
-from refute.surfaces.worker import Done, Event, Failed, Progress, Request
+from refute.doors.worker import Done, Event, Failed, Progress, Request
 
 _LONGEST = 256 << 20
 """Bytes of one event: documents of large folders are long."""
@@ -72,7 +72,7 @@ async def all_ended() -> None:
 
 async def _started(root: Path) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        *start_module("refute.surfaces.worker"),
+        *start_module("refute.doors.worker"),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         cwd=root,

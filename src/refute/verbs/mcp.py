@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.declared import FILE, MethodCommand
-from refute.cli.options import session_options
 from refute.core.extras import need
 from refute.errors import InputError
+from refute.verbs.declared import FILE, MethodCommand
+from refute.verbs.options import session_options
 
 if TYPE_CHECKING:
     from refute.models.asking import Asked
@@ -53,7 +53,7 @@ def command(
         raise InputError(f"-C {root}: no such folder")
     need("mcp", "refute mcp")
     from refute.core.processes import cores
-    from refute.surfaces.mcp.server import serve
+    from refute.doors.mcp import serve
 
     given: dict[str, Any] = asdict(asked)
     given["record"] = None if asked.record is None else str(asked.record.resolve())

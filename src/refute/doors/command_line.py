@@ -1,9 +1,10 @@
-"""The command line: one module per verb, each a few lines that call the library.
+"""The command line's root: it finds the verb, and turns what happens into an exit status.
 
 Exit status: 0 nothing wrong found or all done, 1 found, 2 usage or bad input, 3 unavailable,
 130 interrupted. Bad input is what the caller can fix in the command; unavailable is what the
 machine does not give (a model, a sandbox, room on the disk). Results go to stdout, everything else
-to stderr; errors are one line. A verb's module is imported when it is used, and heavy imports are
+to stderr; errors are one line. The standard streams may be whatever they are: closed, full, of an
+encoding that lacks a character. A verb's module is imported when it is used, and heavy imports are
 inside the commands, so that `refute --help` stays fast.
 """
 
@@ -11,43 +12,86 @@ from __future__ import annotations
 
 import gc
 import importlib
+import io
 import os
 import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
 
 import click
 
-from refute.cli.declared import command_of
-from refute.cli.exit_statuses import FAILURES, INTERRUPTED, PIPE_CLOSED, fail, fail_for
-from refute.cli.output import show_remarks
-from refute.cli.settings import CONFIGURED, defaults_for
-from refute.cli.streams import drop_output, prepare_streams
 from refute.core.variables import Variable
 from refute.errors import BAD_INPUT, InputError
+from refute.verbs import VERBS
+from refute.verbs.declared import command_of
+from refute.verbs.output import FAILURES, INTERRUPTED, PIPE_CLOSED, fail, fail_for, show_remarks
+from refute.verbs.settings import CONFIGURED, defaults_for
 
-__all__ = ["cli", "main"]
 
-VERBS = {
-    "hunt": "Find unit tests that the function fails.",
-    "debug": "Fix the function with generated tests; print the fix as a diff.",
-    "diff": "Find inputs on which a change makes functions behave otherwise.",
-    "harden": "Find mutants that the project's tests do not kill, and a test for each.",
-    "watch": "Look at Python files whenever they are saved: hunt, then diff.",
-    "judge": "Rank candidate programs by generated tests (best of N).",
-    "reproduce": "Write a test that fails now for the reason that an issue describes.",
-    "fix": "Fix an issue; print the fix with the tests that show it.",
-    "vet": "Judge a fix by tests: does it resolve the issue, does it break anything near?",
-    "gate": "Show that a change is done: red before, green now, nothing broken or weakened.",
-    "mcp": "Serve agents over MCP, on stdin and stdout.",
-    "lsp": "Serve editors over the language server protocol, on stdin and stdout.",
-    "methods": "List the methods that there are.",
-    "init": "Set a repository up: settings, a workflow, a hook, a word to agents; shows the diff.",
-    "config": "Show what settings hold, and from where.",
-    "doctor": "Show what works on this machine, and how to get what is missing.",
-}
-"""Verb -> its line in `refute --help`. `refute.cli.declared.command_of` finds its command."""
+class SafeStream(io.FileIO):
+    """A stream that takes everything, also what the disk behind it does not: the work goes on, and
+    what it writes to files is written. The reader of a pipe that has gone ends it as ever."""
+
+    failed: OSError | None = None
+    """Why something is not there."""
+    gone = False
+    """There is nobody who reads it."""
+
+    def write(self, data: Any) -> int:
+        """As a file does; an error is kept."""
+        try:
+            return super().write(data) or 0
+        except BrokenPipeError:
+            self.gone = True
+            raise
+        except OSError as error:
+            self.failed = self.failed or error
+            return memoryview(data).nbytes
+
+
+def prepare_streams() -> tuple[SafeStream, SafeStream]:
+    """Make all three usable, and return what is below stdout and stderr.
+
+    A closed one becomes the null device: else the next file that is opened would get its number,
+    and what other programs print would go there. What an encoding lacks is written as an escape.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            os.set_inheritable(number, True)
+    if sys.stdin is None:
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    out, err = SafeStream(1, "w", closefd=False), SafeStream(2, "w", closefd=False)
+    sys.stdout, sys.stderr = _text(out, sys.stdout), _text(err, sys.stderr)
+    return out, err
+
+
+def _text(raw: SafeStream, before: Any) -> io.TextIOWrapper:
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding=getattr(before, "encoding", "utf-8"),
+        errors="backslashreplace",
+        line_buffering=getattr(before, "line_buffering", False),
+        write_through=getattr(before, "write_through", False),
+    )
+
+
+def drop_output(*streams: SafeStream) -> None:
+    """Where a reader has gone, what is left for it is dropped: Python does not try it again."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(BrokenPipeError):
+            stream.flush()
+    for raw in streams:
+        if raw.gone:
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, raw.fileno())
+            os.close(null)
 
 
 def _others() -> dict[str, Mapping[str, str]]:
@@ -61,7 +105,7 @@ def _others() -> dict[str, Mapping[str, str]]:
 def _home(verb: str) -> str | None:
     """The package that has the verb; refute's own cannot be taken by another."""
     if verb in VERBS:
-        return __name__
+        return "refute.verbs"
     return next((home for home, verbs in _others().items() if verb in verbs), None)
 
 

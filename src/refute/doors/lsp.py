@@ -1,0 +1,235 @@
+"""A language server over stdio: wrong functions as diagnostics, tests and fixes as code actions.
+
+On opening and on saving a file its functions are looked at, in a process apart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
+from pygls.workspace import TextDocument
+
+from refute.diffing.sources import is_test
+from refute.doors.calls import call
+from refute.doors.results import CheckedFile, CheckedFunction
+from refute.doors.worker import Failed
+
+SOURCE = "refute"
+
+
+def same_text(document: TextDocument, checked: CheckedFile) -> bool:
+    """Whether the document is still what was looked at."""
+    return document.source.replace("\r\n", "\n").replace("\r", "\n") == checked.before
+
+
+def diagnostic(one: CheckedFunction, checked: CheckedFile) -> types.Diagnostic:
+    """A function that is wrong, at its name."""
+    return types.Diagnostic(
+        range=_name(one, checked),
+        message=f"{one.function} is wrong: {one.message}",
+        severity=types.DiagnosticSeverity.Warning,
+        source=SOURCE,
+        code="wrong",
+    )
+
+
+def _name(one: CheckedFunction, checked: CheckedFile) -> types.Range:
+    lines = checked.before.split("\n")
+    line = lines[one.line - 1] if one.line <= len(lines) else ""
+    name = one.function.rpartition(".")[2]
+    found = re.search(rf"\bdef\s+({re.escape(name)})\b", line)
+    start, stop = found.span(1) if found else (0, len(line))
+    units = [len(line[:at].encode("utf-16-le")) // 2 for at in (start, stop)]
+    row = one.line - 1
+    return types.Range(types.Position(row, units[0]), types.Position(row, units[1]))
+
+
+def actions(
+    document: TextDocument, checked: CheckedFile, wanted: types.Range, *, creates: bool
+) -> list[types.CodeAction]:
+    """What is offered for the functions whose names lie in a range. `creates`: whether the editor
+    can make files."""
+    found = []
+    for one in checked.functions:
+        shown = diagnostic(one, checked)
+        if shown.range.start.line > wanted.end.line or shown.range.end.line < wanted.start.line:
+            continue
+        if one.code and same_text(document, checked):
+            title = "apply fix" if one.sure else "apply proposed fix"
+            edit = types.WorkspaceEdit(changes={document.uri: _changes(document, one.code)})
+            found.append(_action(f"{title}: {one.fix}", shown, edit, preferred=one.sure))
+        if one.tests and creates:
+            edit = _new_file(Path(one.test_path), one.tests)
+            found.append(_action(f"add failing test of {one.function}", shown, edit))
+    return found
+
+
+def _action(
+    title: str, shown: types.Diagnostic, edit: types.WorkspaceEdit, *, preferred: bool = False
+) -> types.CodeAction:
+    return types.CodeAction(
+        title=f"refute: {title}",
+        kind=types.CodeActionKind.QuickFix,
+        diagnostics=[shown],
+        edit=edit,
+        is_preferred=preferred,
+    )
+
+
+def _changes(document: TextDocument, after: str) -> list[types.TextEdit]:
+    """Edits of whole lines, no more than what differs, with the document's own line ends."""
+    end = "\r\n" if "\r\n" in document.source else "\n"
+    old = document.source.replace("\r\n", "\n").split("\n")
+    new = after.split("\n")
+    edits = []
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    for tag, start, stop, first, last in matcher.get_opcodes():
+        if tag == "equal":
+            continue
+        if stop == len(old):  # there is no line end after the last line
+            before = [end] * (start > 0 and last > first)
+            at = types.Position(start - 1, _units(old[start - 1])) if start else _TOP
+            text = "".join(before) + end.join(new[first:last])
+            edits.append(types.TextEdit(types.Range(at, _last(old)), text))
+            continue
+        text = "".join(f"{line}{end}" for line in new[first:last])
+        span = types.Range(types.Position(start, 0), types.Position(stop, 0))
+        edits.append(types.TextEdit(span, text))
+    return edits
+
+
+_TOP = types.Position(0, 0)
+
+
+def _last(lines: list[str]) -> types.Position:
+    return types.Position(len(lines) - 1, _units(lines[-1]))
+
+
+def _units(text: str) -> int:
+    """Length as the protocol counts it."""
+    return len(text.encode("utf-16-le")) // 2
+
+
+def _new_file(path: Path, text: str) -> types.WorkspaceEdit:
+    uri = path.resolve().as_uri()
+    made = types.CreateFile(uri=uri, options=types.CreateFileOptions(overwrite=True))
+    whole = types.TextEdit(types.Range(_TOP, _TOP), text)
+    edit = types.TextDocumentEdit(
+        text_document=types.OptionalVersionedTextDocumentIdentifier(uri=uri), edits=[whole]
+    )
+    return types.WorkspaceEdit(document_changes=[made, edit])
+
+
+class _Files:
+    """What is known of the open files."""
+
+    def __init__(self, server: LanguageServer, arguments: dict[str, Any]) -> None:
+        self._server = server
+        self._arguments = arguments
+        self._checked: dict[str, CheckedFile] = {}
+        self._work: dict[str, asyncio.Task[None]] = {}
+
+    def look(self, uri: str) -> None:
+        """Look at a file, in place of an earlier look that has not ended."""
+        self.forget(uri)
+        name = to_fs_path(uri)
+        if name is None or not name.endswith(".py") or is_test(Path(name).name):
+            return
+        self._work[uri] = asyncio.create_task(self._look(uri, Path(name)))
+
+    def close(self, uri: str) -> None:
+        """A file is closed: nothing is said of it any more."""
+        self.forget(uri)
+        self._publish(uri, [])
+
+    def forget(self, uri: str) -> None:
+        """What is known of a file is known no more."""
+        self._checked.pop(uri, None)
+        if (task := self._work.pop(uri, None)) is not None:
+            task.cancel()
+
+    async def _look(self, uri: str, path: Path) -> None:
+        folder = path.parent
+        root = Path(self._server.workspace.root_path or folder)
+        arguments = {**self._arguments, "file": str(path)}
+        seconds = self._arguments["time_limit"]
+        done = await call("check_file", arguments, root=root, seconds=seconds)
+        if isinstance(done, Failed):
+            kind = types.MessageType.Info if done.fault == "bad input" else types.MessageType.Error
+            message = f"refute: {path.name}: {done.fault}: {done.message}"
+            self._server.window_log_message(types.LogMessageParams(kind, message))
+            self._publish(uri, [])
+            return
+        checked = msgspec.convert(done.result, CheckedFile)
+        document = self._server.workspace.get_text_document(uri)
+        if not same_text(document, checked):
+            return  # it was edited meanwhile; the next save looks again
+        self._checked[uri] = checked
+        self._publish(uri, [diagnostic(one, checked) for one in checked.functions])
+
+    def _publish(self, uri: str, found: list[types.Diagnostic]) -> None:
+        params = types.PublishDiagnosticsParams(uri, found)
+        self._server.text_document_publish_diagnostics(params)
+
+    def actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
+        """What is offered at a place."""
+        uri = params.text_document.uri
+        checked = self._checked.get(uri)
+        if checked is None:
+            return []
+        document = self._server.workspace.get_text_document(uri)
+        return actions(document, checked, params.range, creates=self._creates())
+
+    def _creates(self) -> bool:
+        workspace = self._server.client_capabilities.workspace
+        edit = workspace.workspace_edit if workspace is not None else None
+        kinds = (edit.resource_operations or ()) if edit is not None else ()
+        return types.ResourceOperationKind.Create in kinds
+
+
+def make_server(**arguments: Any) -> LanguageServer:
+    """A server. `arguments`: of `refute.doors.arguments.CheckFile`, but for the file."""
+    import refute
+
+    server = LanguageServer("refute", refute.__version__)
+    files = _Files(server, {"time_limit": 300.0, **arguments})
+
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    async def opened(params: types.DidOpenTextDocumentParams) -> None:
+        files.look(params.text_document.uri)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    async def saved(params: types.DidSaveTextDocumentParams) -> None:
+        files.look(params.text_document.uri)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    async def closed(params: types.DidCloseTextDocumentParams) -> None:
+        files.close(params.text_document.uri)
+
+    @server.feature(
+        types.TEXT_DOCUMENT_CODE_ACTION,
+        types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix]),
+    )
+    async def offered(params: types.CodeActionParams) -> list[types.CodeAction]:
+        return files.actions(params)
+
+    return server
+
+
+def serve(**arguments: Any) -> None:
+    """Serve over stdin and stdout until the editor has gone. Parameters as of `make_server`."""
+    reading, writing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)  # what prints must not reach the protocol
+    make_server(**arguments).start_io(reading, writing)

@@ -1,1 +1,0 @@
-"""An MCP server over stdio: a few verbs for agents, with typed results."""
