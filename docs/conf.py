@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os.path
 import re
+import subprocess
+import sys
 from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
@@ -56,6 +58,7 @@ llms_txt_suppress_unknown_node_warnings = True  # the star of keyword-only param
 _ROOT = Path(__file__).resolve().parents[1]
 _BROUGHT_IN = {"measured": "benchmarks/README.md", "contributing": "CONTRIBUTING.md"}
 """Pages that are documents from outside of this folder."""
+_OF_METHODS = "<!-- refute methods --markdown -->"
 _LINK = re.compile(r"\[([^\]]+)\]\((?![a-z]+:)([\w./-]+)(#[\w-]+)?\)")
 
 
@@ -67,6 +70,10 @@ def _bring_in(_app: Any, page: str, source: list[str]) -> None:
     """
     if page in _BROUGHT_IN:
         source[0] = (_ROOT / _BROUGHT_IN[page]).read_text()
+    if _OF_METHODS in source[0]:
+        command = [sys.executable, "-m", "refute", "methods", "--markdown"]
+        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        source[0] = source[0].replace(_OF_METHODS, printed)
     here = os.path.dirname(_BROUGHT_IN.get(page, f"docs/{page}"))
     pages = {document: f"docs/{name}.md" for name, document in _BROUGHT_IN.items()}
 
