@@ -1,4 +1,4 @@
-"""docs/training-rewards.md: what it says to paste is there."""
+"""docs/reward.md: what it says to paste is there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.adapters.recorded import RECORDED, install
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "training-rewards.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "reward.md").read_text("utf-8")
 BLOCKS = re.findall(r"(?ms)^```python\n(.*?)^```$", PAGE)
 
 

@@ -191,7 +191,7 @@ def rows_of(as_json: bool, **what: Any) -> int:
     """Write the problems of a dataset as rows for training by rewards.
 
     Each row has a prompt and a task: the tests by which an answer is paid, as JSON. The adapters
-    for TRL, verl, verifiers, NeMo Gym, rLLM and Inspect read them (docs/training-rewards.md). Rows
+    for TRL, verl, verifiers, NeMo Gym, rLLM and Inspect read them (docs/reward.md). Rows
     hold the answer key: show a model the prompt alone.
     """
     from refute_lab.api.exporting import write_rows
