@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import json
 import os
 import signal
@@ -69,6 +71,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     seconds = _durations()
     items.sort(key=lambda item: -seconds.get(item.nodeid.partition("::")[0], float("inf")))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """A test that is a coroutine gets an event loop of its own, for a minute."""
+    test = pyfuncitem.obj
+    if not inspect.iscoroutinefunction(test):
+        return None
+    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}
+    asyncio.run(asyncio.wait_for(test(**given), 60))
+    return True
 
 
 @pytest.fixture(scope="session", autouse=True)

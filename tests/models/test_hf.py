@@ -342,7 +342,7 @@ def test_the_loop_lives_while_tokens_are_generated(model: TransformersModel) -> 
     assert asyncio.run(both()) > 5
 
 
-def test_closing_cuts_short_what_is_generated(
+async def test_closing_cuts_short_what_is_generated(
     tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, generate = threading.Event(), hf._generate
@@ -353,19 +353,16 @@ def test_closing_cuts_short_what_is_generated(
 
     monkeypatch.setattr(hf, "_generate", noted)
 
-    async def run() -> None:
-        model = open_hf(str(tiny_model))
-        asking = asyncio.ensure_future(
-            model.generate(user("hello"), n=8, sampling=Sampling(2.0, 1.0, max_tokens=10**6))
-        )
-        assert await asyncio.to_thread(begun.wait, 120)
-        await model.close()
-        with pytest.raises(ModelUnavailable, match="closed"):
-            await asking
-        with pytest.raises(ModelUnavailable, match="closed"):
-            await model.generate(user("hello"), n=1, sampling=SHORT)
-
-    asyncio.run(run())
+    model = open_hf(str(tiny_model))
+    asking = asyncio.ensure_future(
+        model.generate(user("hello"), n=8, sampling=Sampling(2.0, 1.0, max_tokens=10**6))
+    )
+    assert await asyncio.to_thread(begun.wait, 120)
+    await model.close()
+    with pytest.raises(ModelUnavailable, match="closed"):
+        await asking
+    with pytest.raises(ModelUnavailable, match="closed"):
+        await model.generate(user("hello"), n=1, sampling=SHORT)
 
 
 def test_the_name_changes_with_the_weights(tiny_model: Path, adapter: Path, tmp_path: Path) -> None:

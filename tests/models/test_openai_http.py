@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import email.utils
 import logging
 import time
 from collections.abc import Callable, Coroutine
@@ -245,22 +244,16 @@ def test_what_will_never_work_is_not_tried_again(
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("dated", [False, True], ids=["seconds", "date"])
-def test_waits_as_long_as_the_server_asks(
-    dated: bool, server: Loopback, quick_retry: RetryPolicy
-) -> None:
+def test_waits_as_long_as_the_server_asks(server: Loopback, quick_retry: RetryPolicy) -> None:
     arrivals: list[float] = []
 
     def behave(body: dict[str, Any], before: int) -> Reply:
-        arrivals.append(time.time())
-        if before:
-            return chat(["fine"])
-        later = email.utils.formatdate(time.time() + 2, usegmt=True) if dated else "1.2"
-        return error(429, "later", {"Retry-After": later})
+        arrivals.append(time.monotonic())
+        return chat(["fine"]) if before else error(429, "later", {"Retry-After": "0.4"})
 
     server.behaviour = behave
     assert texts(ask(server, quick_retry)) == ["fine"]
-    assert arrivals[1] - arrivals[0] >= 0.9  # a date has whole seconds
+    assert arrivals[1] - arrivals[0] >= 0.4
 
 
 def test_one_request_is_told_to_wait_and_all_do(server: Loopback, quick_retry: RetryPolicy) -> None:
@@ -268,7 +261,7 @@ def test_one_request_is_told_to_wait_and_all_do(server: Loopback, quick_retry: R
 
     def behave(body: dict[str, Any], before: int) -> Reply:
         arrivals.append(time.monotonic())
-        return chat(["fine"]) if before else error(429, "later", {"retry-after": "1"})
+        return chat(["fine"]) if before else error(429, "later", {"retry-after": "0.5"})
 
     server.behaviour = behave
 
@@ -285,7 +278,7 @@ def test_one_request_is_told_to_wait_and_all_do(server: Loopback, quick_retry: R
 
     asyncio.run(run())
     assert len(arrivals) == 7
-    assert min(arrivals[1:]) - arrivals[0] >= 1.0
+    assert min(arrivals[1:]) - arrivals[0] >= 0.5
 
 
 def test_too_long_a_wait_is_told_at_once(server: Loopback, quick_retry: RetryPolicy) -> None:
@@ -297,12 +290,12 @@ def test_too_long_a_wait_is_told_at_once(server: Loopback, quick_retry: RetryPol
 
 @pytest.mark.parametrize(
     "reply",
-    [Reply(delay=3600.0), replace(chat(["x" * 10_000]), drip=0.2)],
+    [Reply(delay=3600.0), replace(chat(["x" * 10_000]), drip=0.1)],
     ids=["silent", "a byte at a time"],
 )
 def test_every_request_ends(reply: Reply, server: Loopback) -> None:
     server.behaviour = lambda body, before: reply
-    retry = RetryPolicy(first_tries=2, attempt=2.0, total=300.0, pause=0.001)
+    retry = RetryPolicy(first_tries=2, attempt=1.0, total=300.0, pause=0.001)
     with pytest.raises(ModelUnavailable, match="no answer within"):
         ask(server, retry)
     assert len(server.requests) == 2
@@ -310,7 +303,7 @@ def test_every_request_ends(reply: Reply, server: Loopback) -> None:
 
 def test_the_total_deadline_ends_endless_patience(server: Loopback) -> None:
     server.behaviour = lambda body, before: error(503, "loading")
-    retry = RetryPolicy(tries=10**9, first_tries=10**9, total=4.0, pause=0.05, longest_pause=0.1)
+    retry = RetryPolicy(tries=10**9, first_tries=10**9, total=1.0, pause=0.05, longest_pause=0.1)
     with pytest.raises(ModelUnavailable, match="loading; the next try"):
         ask(server, retry)
     assert len(server.requests) >= 2

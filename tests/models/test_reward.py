@@ -104,16 +104,13 @@ def test_too_long(scorer: RewardModel) -> None:
         asyncio.run(scorer.score("x", ["short", "word " * CONTEXT]))
 
 
-def test_closing(folder: Path) -> None:
-    async def run() -> None:
-        opened = open_reward(str(folder))
+async def test_closing(folder: Path) -> None:
+    opened = open_reward(str(folder))
+    await opened.score("x", ["y"])
+    await opened.close()
+    await opened.close()
+    with pytest.raises(ModelUnavailable, match="closed"):
         await opened.score("x", ["y"])
-        await opened.close()
-        await opened.close()
-        with pytest.raises(ModelUnavailable, match="closed"):
-            await opened.score("x", ["y"])
-
-    asyncio.run(run())
 
 
 def test_a_language_model_is_not_a_reward_model(tiny_model: Path) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -21,7 +20,6 @@ from refute.models.replay import ReplayModel
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session, SessionAsker
 
-T = TypeVar("T")
 HELLO = [Message("user", "hello")]
 DOLLAR = Prices({}, {"scripted": Price(1.0, 2.0)})
 
@@ -57,216 +55,176 @@ def texts(answers: list[Completion]) -> list[str]:
     return [answer.text for answer in answers]
 
 
-def run(function: Callable[[], Awaitable[T]]) -> T:
-    async def main() -> T:
-        return await asyncio.wait_for(function(), 60)
-
-    return asyncio.run(main())
-
-
 async def settled() -> None:
     """Let every task go on as far as it can."""
     for _ in range(50):
         await asyncio.sleep(0)
 
 
-def test_more_samples_cost_only_the_new_ones() -> None:
-    async def main() -> None:
+async def test_more_samples_cost_only_the_new_ones() -> None:
+    model = ScriptedModel(numbered)
+    async with Session(model) as session:
+        ask = session.asker("p")
+        eight = await ask.ask(HELLO, n=8)
+        twelve = await ask.ask(HELLO, n=12)
+        assert texts(twelve) == [f"hello {i}" for i in range(12)]
+        assert twelve[:8] == eight
+        assert (model.requests, model.samples) == (2, 12)
+        assert await ask.ask(HELLO, first=3, n=4) == twelve[3:7]
+        assert model.samples == 12
+    assert model.closed
+
+
+async def test_a_request_in_two_parts_is_the_same_request() -> None:
+    for parts in ([(0, 8)], [(0, 4), (4, 4)], [(6, 2), (0, 8)], [(2, 1), (5, 1), (0, 8)]):
         model = ScriptedModel(numbered)
         async with Session(model) as session:
             ask = session.asker("p")
-            eight = await ask.ask(HELLO, n=8)
-            twelve = await ask.ask(HELLO, n=12)
-            assert texts(twelve) == [f"hello {i}" for i in range(12)]
-            assert twelve[:8] == eight
-            assert (model.requests, model.samples) == (2, 12)
-            assert await ask.ask(HELLO, first=3, n=4) == twelve[3:7]
-            assert model.samples == 12
-        assert model.closed
-
-    run(main)
+            for first, n in parts:
+                await ask.ask(HELLO, first=first, n=n)
+            assert texts(await ask.ask(HELLO, n=8)) == [f"hello {i}" for i in range(8)]
+            assert model.samples == 8
 
 
-def test_a_request_in_two_parts_is_the_same_request() -> None:
-    async def main() -> None:
-        for parts in ([(0, 8)], [(0, 4), (4, 4)], [(6, 2), (0, 8)], [(2, 1), (5, 1), (0, 8)]):
-            model = ScriptedModel(numbered)
-            async with Session(model) as session:
-                ask = session.asker("p")
-                for first, n in parts:
-                    await ask.ask(HELLO, first=first, n=n)
-                assert texts(await ask.ask(HELLO, n=8)) == [f"hello {i}" for i in range(8)]
-                assert model.samples == 8
-
-    run(main)
-
-
-def test_a_change_of_anything_is_another_request() -> None:
-    async def main() -> None:
-        model = ScriptedModel(numbered)
-        async with Session(model) as session:
-            ask = session.asker("p")
-            requests = [
-                (HELLO, Sampling()),
-                (HELLO, GREEDY),
-                (HELLO, Sampling(seed=0)),
-                (HELLO, Sampling(max_tokens=1)),
-                (HELLO, Sampling(stop=("a", "b"))),
-                (HELLO, Sampling(stop=("a\x00b",))),
-                ([Message("system", "hello")], Sampling()),
-                ([*HELLO, *HELLO], Sampling()),
-            ]
-            for messages, sampling in requests:
-                await ask.ask(messages, sampling=sampling)
-            assert model.samples == len(requests)
-
-    run(main)
+async def test_a_change_of_anything_is_another_request() -> None:
+    model = ScriptedModel(numbered)
+    async with Session(model) as session:
+        ask = session.asker("p")
+        requests = [
+            (HELLO, Sampling()),
+            (HELLO, GREEDY),
+            (HELLO, Sampling(seed=0)),
+            (HELLO, Sampling(max_tokens=1)),
+            (HELLO, Sampling(stop=("a", "b"))),
+            (HELLO, Sampling(stop=("a\x00b",))),
+            ([Message("system", "hello")], Sampling()),
+            ([*HELLO, *HELLO], Sampling()),
+        ]
+        for messages, sampling in requests:
+            await ask.ask(messages, sampling=sampling)
+        assert model.samples == len(requests)
 
 
-def test_what_is_being_asked_for_is_not_asked_twice() -> None:
-    async def main() -> None:
-        model = Slow()
-        async with Session(model) as session:
-            first, second = session.asker("p"), session.asker("q")
-            asking = [
-                asyncio.ensure_future(one)
-                for one in (first.ask(HELLO, n=4), second.ask(HELLO, first=2, n=4))
-            ]
-            await settled()
-            model.gate.set()
-            here, there = await asyncio.gather(*asking)
-            assert here[2:] == there[:2]
-            assert model.samples == 6
-            assert (first.tally.samples, first.tally.cached) == (4, 0)
-            assert (second.tally.samples, second.tally.cached) == (2, 2)
-
-    run(main)
+async def test_what_is_being_asked_for_is_not_asked_twice() -> None:
+    model = Slow()
+    async with Session(model) as session:
+        first, second = session.asker("p"), session.asker("q")
+        asking = [
+            asyncio.ensure_future(one)
+            for one in (first.ask(HELLO, n=4), second.ask(HELLO, first=2, n=4))
+        ]
+        await settled()
+        model.gate.set()
+        here, there = await asyncio.gather(*asking)
+        assert here[2:] == there[:2]
+        assert model.samples == 6
+        assert (first.tally.samples, first.tally.cached) == (4, 0)
+        assert (second.tally.samples, second.tally.cached) == (2, 2)
 
 
-def test_who_goes_away_does_not_take_the_answer_along() -> None:
-    async def main() -> None:
-        model = Slow()
-        async with Session(model) as session:
-            leaver = asyncio.ensure_future(session.asker("p").ask(HELLO))
-            stayer = asyncio.ensure_future(session.asker("q").ask(HELLO))
-            await settled()
-            leaver.cancel()
-            await settled()
-            model.gate.set()
-            assert texts(await stayer) == ["hello 0"]
-            assert model.samples == 1
-
-    run(main)
+async def test_who_goes_away_does_not_take_the_answer_along() -> None:
+    model = Slow()
+    async with Session(model) as session:
+        leaver = asyncio.ensure_future(session.asker("p").ask(HELLO))
+        stayer = asyncio.ensure_future(session.asker("q").ask(HELLO))
+        await settled()
+        leaver.cancel()
+        await settled()
+        model.gate.set()
+        assert texts(await stayer) == ["hello 0"]
+        assert model.samples == 1
 
 
-def test_what_is_paid_is_kept_though_nobody_waits() -> None:
-    async def main() -> None:
-        model = Slow()
-        async with Session(model) as session:
-            ask = session.asker("p")
-            leaver = asyncio.ensure_future(ask.ask(HELLO))
-            await settled()
-            leaver.cancel()
-            model.gate.set()
-            await settled()
-            assert texts(await ask.ask(HELLO)) == ["hello 0"]
-            assert model.samples == 1
-
-    run(main)
+async def test_what_is_paid_is_kept_though_nobody_waits() -> None:
+    model = Slow()
+    async with Session(model) as session:
+        ask = session.asker("p")
+        leaver = asyncio.ensure_future(ask.ask(HELLO))
+        await settled()
+        leaver.cancel()
+        model.gate.set()
+        await settled()
+        assert texts(await ask.ask(HELLO)) == ["hello 0"]
+        assert model.samples == 1
 
 
-def test_a_failure_that_nobody_waits_for_is_silent() -> None:
-    async def main() -> None:
-        def answer(messages: Sequence[Message], number: int) -> Completion:
-            raise ModelUnavailable("down")
+async def test_a_failure_that_nobody_waits_for_is_silent() -> None:
+    def answer(messages: Sequence[Message], number: int) -> Completion:
+        raise ModelUnavailable("down")
 
-        logged: list[object] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, said: logged.append(said))
-        model = Slow(answer)
-        async with Session(model) as session:
-            leaver = asyncio.ensure_future(session.asker("p").ask(HELLO))
-            await settled()
-            leaver.cancel()
-            await settled()
-            model.gate.set()
-            await settled()
-            assert model.requests == 1
-        del session, leaver
-        gc.collect()
-        assert logged == []
-
-    run(main)
+    logged: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, said: logged.append(said))
+    model = Slow(answer)
+    async with Session(model) as session:
+        leaver = asyncio.ensure_future(session.asker("p").ask(HELLO))
+        await settled()
+        leaver.cancel()
+        await settled()
+        model.gate.set()
+        await settled()
+        assert model.requests == 1
+    del session, leaver
+    gc.collect()
+    assert logged == []
 
 
-def test_what_nobody_waits_for_is_not_sent() -> None:
-    async def main() -> None:
-        model = Slow()
-        async with Session(model, concurrency=1) as session:
-            ask = session.asker("p")
-            running = asyncio.ensure_future(ask.ask(HELLO))
-            queued = asyncio.ensure_future(ask.ask([Message("user", "other")]))
-            await settled()
-            queued.cancel()
-            model.gate.set()
-            await running
-            await settled()
-            assert model.samples == 1
-            assert texts(await ask.ask([Message("user", "other")])) == ["other 0"]
-
-    run(main)
+async def test_what_nobody_waits_for_is_not_sent() -> None:
+    model = Slow()
+    async with Session(model, concurrency=1) as session:
+        ask = session.asker("p")
+        running = asyncio.ensure_future(ask.ask(HELLO))
+        queued = asyncio.ensure_future(ask.ask([Message("user", "other")]))
+        await settled()
+        queued.cancel()
+        model.gate.set()
+        await running
+        await settled()
+        assert model.samples == 1
+        assert texts(await ask.ask([Message("user", "other")])) == ["other 0"]
 
 
-def test_bounded_at_once() -> None:
-    async def main() -> None:
-        model = Slow()
-        async with Session(model, concurrency=3) as session:
-            asking = [
-                asyncio.ensure_future(session.asker(str(i)).ask([Message("user", str(i))]))
-                for i in range(10)
-            ]
-            await settled()
-            assert model.inside == 3
-            model.gate.set()
-            assert len(await asyncio.gather(*asking)) == 10
-            assert model.most == 3
-
-    run(main)
+async def test_bounded_at_once() -> None:
+    model = Slow()
+    async with Session(model, concurrency=3) as session:
+        asking = [
+            asyncio.ensure_future(session.asker(str(i)).ask([Message("user", str(i))]))
+            for i in range(10)
+        ]
+        await settled()
+        assert model.inside == 3
+        model.gate.set()
+        assert len(await asyncio.gather(*asking)) == 10
+        assert model.most == 3
 
 
-def test_a_failure_reaches_all_who_wait_and_is_not_remembered() -> None:
-    async def main() -> None:
-        failures: list[Exception] = [ModelUnavailable("down"), ContextTooLong("long")]
+async def test_a_failure_reaches_all_who_wait_and_is_not_remembered() -> None:
+    failures: list[Exception] = [ModelUnavailable("down"), ContextTooLong("long")]
 
-        def answer(messages: Sequence[Message], number: int) -> Completion:
-            if failures:
-                raise failures.pop(0)
-            return numbered(messages, number)
+    def answer(messages: Sequence[Message], number: int) -> Completion:
+        if failures:
+            raise failures.pop(0)
+        return numbered(messages, number)
 
-        async with Session(ScriptedModel(answer)) as session:
-            ask = session.asker("p")
-            both = await asyncio.gather(ask.ask(HELLO), ask.ask(HELLO), return_exceptions=True)
-            assert [type(one) for one in both] == [ModelUnavailable, ModelUnavailable]
-            with pytest.raises(ContextTooLong):
-                await ask.ask(HELLO)
-            assert texts(await ask.ask(HELLO)) == ["hello 0"]
-            assert session.tally.samples == 1
-
-    run(main)
+    async with Session(ScriptedModel(answer)) as session:
+        ask = session.asker("p")
+        both = await asyncio.gather(ask.ask(HELLO), ask.ask(HELLO), return_exceptions=True)
+        assert [type(one) for one in both] == [ModelUnavailable, ModelUnavailable]
+        with pytest.raises(ContextTooLong):
+            await ask.ask(HELLO)
+        assert texts(await ask.ask(HELLO)) == ["hello 0"]
+        assert session.tally.samples == 1
 
 
-def test_a_model_that_miscounts_is_told_off() -> None:
+async def test_a_model_that_miscounts_is_told_off() -> None:
     class Miscounting(ScriptedModel):
         async def generate(
             self, messages: Sequence[Message], *, n: int, sampling: Sampling, first: int = 0
         ) -> list[Completion]:
             return [Completion("x")] * (n - 1)
 
-    async def main() -> None:
-        async with Session(Miscounting("")) as session:
-            with pytest.raises(ModelUnavailable, match="7 answers came where 8"):
-                await session.asker("p").ask(HELLO, n=8)
-
-    run(main)
+    async with Session(Miscounting("")) as session:
+        with pytest.raises(ModelUnavailable, match="7 answers came where 8"):
+            await session.asker("p").ask(HELLO, n=8)
 
 
 def test_tallies_of_first_and_repeated_runs(tmp_path: Path) -> None:
@@ -280,8 +238,8 @@ def test_tallies_of_first_and_repeated_runs(tmp_path: Path) -> None:
             await ask.ask(HELLO, n=2)  # the same samples again cost nothing and count once
             return ask, session
 
-    first, paid = run(once)
-    again, free = run(once)
+    first, paid = asyncio.run(once())
+    again, free = asyncio.run(once())
     assert (first.tally.samples, first.tally.cached, first.tally.requests) == (8, 0, 1)
     assert (again.tally.samples, again.tally.cached, again.tally.requests) == (0, 8, 1)
     for tally in (first.tally, again.tally, paid.tally):
@@ -292,81 +250,68 @@ def test_tallies_of_first_and_repeated_runs(tmp_path: Path) -> None:
     assert free.tally.cached == 10
 
 
-def test_a_price_that_is_not_known() -> None:
-    async def main() -> None:
-        async with Session(ScriptedModel(numbered, name="openai:x")) as session:
-            ask = session.asker("p")
-            await ask.ask(HELLO)
-            assert session.tally.usd is None
-            assert ask.tally.usd is None
-            assert ask.tally.prompt_tokens == 10
-        with pytest.raises(InputError, match="no price is known"):
-            Session(ScriptedModel(numbered, name="openai:x"), budget=Budget(usd=1.0))
-
-    run(main)
+async def test_a_price_that_is_not_known() -> None:
+    async with Session(ScriptedModel(numbered, name="openai:x")) as session:
+        ask = session.asker("p")
+        await ask.ask(HELLO)
+        assert session.tally.usd is None
+        assert ask.tally.usd is None
+        assert ask.tally.prompt_tokens == 10
+    with pytest.raises(InputError, match="no price is known"):
+        Session(ScriptedModel(numbered, name="openai:x"), budget=Budget(usd=1.0))
 
 
 @pytest.mark.parametrize(
     ("budget", "most"),
     [(Budget(calls=20), 20), (Budget(tokens=300), 30), (Budget(usd=300e-6), 20)],
 )
-def test_the_budget_stops_cleanly(budget: Budget, most: int) -> None:
+async def test_the_budget_stops_cleanly(budget: Budget, most: int) -> None:
     """64 at once: no more is paid than the limit allows; what is cached still comes."""
 
-    async def main() -> None:
-        model = ScriptedModel(lambda messages, number: Completion("x", usage=Usage(5, 5)))
-        async with Session(model, budget=budget, prices=DOLLAR) as session:
-            ask = session.asker("p")
-            sampling = Sampling(max_tokens=5)
-            requests = [[Message("user", f"{i:3}")] for i in range(200)]
-            asking = [ask.ask(one, sampling=sampling) for one in requests]
-            answers = await asyncio.gather(*asking, return_exceptions=True)
-            paid = [one for one in answers if isinstance(one, list)]
-            assert 0.5 * most <= len(paid) <= most
-            assert {type(one) for one in answers} == {list, BudgetExceeded}
-            assert model.samples == len(paid)
-            assert await ask.ask(requests[0], sampling=sampling) == paid[0]
-            with pytest.raises(BudgetExceeded, match="is used up"):
-                await ask.ask(requests[0], n=2, sampling=sampling)
-            assert model.samples == len(paid)
-
-    run(main)
+    model = ScriptedModel(lambda messages, number: Completion("x", usage=Usage(5, 5)))
+    async with Session(model, budget=budget, prices=DOLLAR) as session:
+        ask = session.asker("p")
+        sampling = Sampling(max_tokens=5)
+        requests = [[Message("user", f"{i:3}")] for i in range(200)]
+        asking = [ask.ask(one, sampling=sampling) for one in requests]
+        answers = await asyncio.gather(*asking, return_exceptions=True)
+        paid = [one for one in answers if isinstance(one, list)]
+        assert 0.5 * most <= len(paid) <= most
+        assert {type(one) for one in answers} == {list, BudgetExceeded}
+        assert model.samples == len(paid)
+        assert await ask.ask(requests[0], sampling=sampling) == paid[0]
+        with pytest.raises(BudgetExceeded, match="is used up"):
+            await ask.ask(requests[0], n=2, sampling=sampling)
+        assert model.samples == len(paid)
 
 
-def test_one_budget_for_two_models() -> None:
+async def test_one_budget_for_two_models() -> None:
     """Whichever model asks: what one has spent, the other has not."""
-
-    async def ask() -> tuple[int, int]:
-        ledger = Ledger(Budget(calls=5))
-        one, other = ScriptedModel(numbered, "one"), ScriptedModel(numbered, "other")
-        async with Session(one, budget=ledger) as first, Session(other, budget=ledger) as second:
-            await first.asker("p").ask(HELLO, n=3)
-            await second.asker("p").ask(HELLO, n=2)
-            for session in (second, first):
-                with pytest.raises(BudgetExceeded, match="budget of 5 calls is used up"):
-                    await session.asker("p").ask(HELLO, n=4)
-        return one.samples, other.samples
-
-    assert asyncio.run(ask()) == (3, 2)
+    ledger = Ledger(Budget(calls=5))
+    one, other = ScriptedModel(numbered, "one"), ScriptedModel(numbered, "other")
+    async with Session(one, budget=ledger) as first, Session(other, budget=ledger) as second:
+        await first.asker("p").ask(HELLO, n=3)
+        await second.asker("p").ask(HELLO, n=2)
+        for session in (second, first):
+            with pytest.raises(BudgetExceeded, match="budget of 5 calls is used up"):
+                await session.asker("p").ask(HELLO, n=4)
+    assert (one.samples, other.samples) == (3, 2)
 
 
-def test_dollars_of_two_models_are_counted_at_their_own_prices() -> None:
+async def test_dollars_of_two_models_are_counted_at_their_own_prices() -> None:
     prices = Prices({}, {"dear": Price(1.0, 10**6), "cheap": Price(1.0, 1.0)})
 
-    async def ask() -> None:
-        ledger = Ledger(Budget(usd=6.0))
-        dear, cheap = ScriptedModel(numbered, "dear"), ScriptedModel(numbered, "cheap")
-        async with (
-            Session(cheap, budget=ledger, prices=prices) as first,
-            Session(dear, budget=ledger, prices=prices) as second,
-        ):
-            short = Sampling(max_tokens=5)
-            await first.asker("p").ask(HELLO, n=50, sampling=short)
-            await second.asker("p").ask(HELLO, n=1, sampling=short)  # five tokens, five dollars
-            with pytest.raises(BudgetExceeded, match=r"\$6 is used up \(\$5\.000"):
-                await second.asker("p").ask(HELLO, first=1, n=1, sampling=short)
-
-    asyncio.run(ask())
+    ledger = Ledger(Budget(usd=6.0))
+    dear, cheap = ScriptedModel(numbered, "dear"), ScriptedModel(numbered, "cheap")
+    async with (
+        Session(cheap, budget=ledger, prices=prices) as first,
+        Session(dear, budget=ledger, prices=prices) as second,
+    ):
+        short = Sampling(max_tokens=5)
+        await first.asker("p").ask(HELLO, n=50, sampling=short)
+        await second.asker("p").ask(HELLO, n=1, sampling=short)  # five tokens, five dollars
+        with pytest.raises(BudgetExceeded, match=r"\$6 is used up \(\$5\.000"):
+            await second.asker("p").ask(HELLO, first=1, n=1, sampling=short)
 
 
 def test_what_is_used_is_recorded_once(tmp_path: Path) -> None:
@@ -406,57 +351,48 @@ def test_a_recording_takes_damaged_lines_for_others(tmp_path: Path) -> None:
     assert len(path.read_text().splitlines()) == 5
 
 
-def test_a_wrong_estimate_does_not_overrun_by_much() -> None:
+async def test_a_wrong_estimate_does_not_overrun_by_much() -> None:
     """Answers ten times as long as expected, 64 at once."""
 
-    async def main() -> None:
-        model = Slow(lambda messages, number: Completion("x", usage=Usage(10, 2560)))
-        async with Session(model, budget=Budget(tokens=20_000)) as session:
-            sampling = Sampling(max_tokens=4096)
-            asking = [
-                asyncio.ensure_future(
-                    session.asker("p").ask([Message("user", str(i))], sampling=sampling)
-                )
-                for i in range(500)
-            ]
-            await settled()
-            sent = model.inside
-            model.gate.set()
-            await asyncio.gather(*asking, return_exceptions=True)
-            # what was sent before any answer was seen, and not one more
-            assert model.samples == sent
-            assert sent <= 64
-
-    run(main)
+    model = Slow(lambda messages, number: Completion("x", usage=Usage(10, 2560)))
+    async with Session(model, budget=Budget(tokens=20_000)) as session:
+        sampling = Sampling(max_tokens=4096)
+        asking = [
+            asyncio.ensure_future(
+                session.asker("p").ask([Message("user", str(i))], sampling=sampling)
+            )
+            for i in range(500)
+        ]
+        await settled()
+        sent = model.inside
+        model.gate.set()
+        await asyncio.gather(*asking, return_exceptions=True)
+        # what was sent before any answer was seen, and not one more
+        assert model.samples == sent
+        assert sent <= 64
 
 
-def test_a_request_waits_for_reservations_that_turn_out_smaller() -> None:
-    async def main() -> None:
-        model = Slow(lambda messages, number: Completion("x", usage=Usage(0, 1)))
-        async with Session(model, budget=Budget(tokens=300)) as session:
-            asking = [
-                asyncio.ensure_future(session.asker("p").ask([Message("user", str(i))]))
-                for i in range(5)
-            ]
-            await settled()
-            assert model.inside == 1  # 260 of 300 tokens are set aside for the first
-            model.gate.set()
-            assert len(await asyncio.gather(*asking)) == 5
-
-    run(main)
+async def test_a_request_waits_for_reservations_that_turn_out_smaller() -> None:
+    model = Slow(lambda messages, number: Completion("x", usage=Usage(0, 1)))
+    async with Session(model, budget=Budget(tokens=300)) as session:
+        asking = [
+            asyncio.ensure_future(session.asker("p").ask([Message("user", str(i))]))
+            for i in range(5)
+        ]
+        await settled()
+        assert model.inside == 1  # 260 of 300 tokens are set aside for the first
+        model.gate.set()
+        assert len(await asyncio.gather(*asking)) == 5
 
 
-def test_a_failed_request_gives_its_reservation_back() -> None:
-    async def main() -> None:
-        def answer(messages: Sequence[Message], number: int) -> Completion:
-            raise ModelUnavailable("down")
+async def test_a_failed_request_gives_its_reservation_back() -> None:
+    def answer(messages: Sequence[Message], number: int) -> Completion:
+        raise ModelUnavailable("down")
 
-        async with Session(ScriptedModel(answer), budget=Budget(calls=1)) as session:
-            for _ in range(3):
-                with pytest.raises(ModelUnavailable):
-                    await session.asker("p").ask(HELLO)
-
-    run(main)
+    async with Session(ScriptedModel(answer), budget=Budget(calls=1)) as session:
+        for _ in range(3):
+            with pytest.raises(ModelUnavailable):
+                await session.asker("p").ask(HELLO)
 
 
 @pytest.mark.parametrize("limits", [{"usd": -1.0}, {"tokens": -1}, {"calls": -1}])
@@ -465,31 +401,25 @@ def test_a_negative_budget_is_an_error(limits: dict[str, int]) -> None:
         Budget(**limits)
 
 
-def test_nothing_is_left_open_when_a_session_ends_early() -> None:
-    async def main() -> None:
-        model = Slow()
-        session = Session(model)
-        async with session:
-            asking = asyncio.ensure_future(session.asker("p").ask(HELLO))
-            await settled()
-            assert model.inside == 1
-        assert model.inside == 0
-        assert model.closed
-        await session.close()
-        results = await asyncio.gather(asking, return_exceptions=True)
-        assert isinstance(results[0], asyncio.CancelledError)
-
-    run(main)
+async def test_nothing_is_left_open_when_a_session_ends_early() -> None:
+    model = Slow()
+    session = Session(model)
+    async with session:
+        asking = asyncio.ensure_future(session.asker("p").ask(HELLO))
+        await settled()
+        assert model.inside == 1
+    assert model.inside == 0
+    assert model.closed
+    await session.close()
+    results = await asyncio.gather(asking, return_exceptions=True)
+    assert isinstance(results[0], asyncio.CancelledError)
 
 
-def test_samples_that_cannot_be() -> None:
-    async def main() -> None:
-        async with Session(ScriptedModel(numbered)) as session:
-            for first, n in [(0, 0), (-1, 2)]:
-                with pytest.raises(ValueError, match="no such samples"):
-                    await session.asker("p").ask(HELLO, first=first, n=n)
-
-    run(main)
+async def test_samples_that_cannot_be() -> None:
+    async with Session(ScriptedModel(numbered)) as session:
+        for first, n in [(0, 0), (-1, 2)]:
+            with pytest.raises(ValueError, match="no such samples"):
+                await session.asker("p").ask(HELLO, first=first, n=n)
     with pytest.raises(ValueError, match="at least 1"):
         Session(ScriptedModel(numbered), concurrency=0)
 
