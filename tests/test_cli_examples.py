@@ -37,7 +37,7 @@ def test_red_fix_green(
     # hunt alone needs no fix; a busy machine gives debug as many candidates as a quiet one
     few, enough = (
         ["--set", "max_candidates=300"],
-        ["--set", "max_candidates=2000", "--budget", "90"],
+        ["--set", "max_candidates=1000", "--budget", "90"],
     )
     assert command_line.run(["hunt", name, "-o", tests, *few]) == 1
     assert python(*pytest_it, cwd=tmp_path) == 1

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from refute.doors.command_line import run as run_cli
 from refute.errors import PatchRejected
 from refute.issue.drafting.submission import only_tests
 from refute.verbs.output import fail_for
+from refute.verbs.vet import changes_of
 from refute_lab.baselines.methods.zeroshot import ReadAnswer
 
 from ..diffing.repositories import git
@@ -31,6 +32,12 @@ def answering(body: dict[str, Any], before: int) -> Reply:
     """Drafts are all the same; the judge says yes."""
     judging = "<run>" in body["messages"][-1]["content"]
     return chat(["yes" if judging else DRAFT] * body.get("n", 1))
+
+
+@pytest.fixture(autouse=True)
+def few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What else a fix changes is looked for as long as these small functions need."""
+    monkeypatch.setattr("refute.verbs.vet.changes_of", partial(changes_of, seconds=0.5))
 
 
 @pytest.fixture
@@ -103,11 +110,6 @@ def test_a_program_gets_the_same(
     assert "test_above" in str(found)
     assert "<pre" in found._repr_html_()
 
-    async def cell() -> str:
-        given = {"issue": "issue.md", "tests": "test.patch", "repo": "shapes"}
-        return (await asyncio.to_thread(api.vet, "fix.diff", **given)).verdict
-
-    assert asyncio.run(cell()) == "fixed"
     # how many inputs were tried in the time is not the same twice
     vetted = api.vet(
         "fix.diff", issue="issue.md", tests="test.patch", repo="shapes", behaviour=False
