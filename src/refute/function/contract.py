@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
-from refute.core.problems import Invocation, Trust, UnitTest
-from refute.sandbox import Outcome
+from refute.core.problems import Invocation, ProjectTest, Trust, UnitTest, Want
+from refute.sandbox import Outcome, Raised
+from refute.source.syntax import Function
 
 if TYPE_CHECKING:
     from refute.function.llm.results import Trace
@@ -56,6 +57,57 @@ class FailingTest:
 
     test: UnitTest
     actual: Outcome
+
+
+Line = tuple[str, int]
+"""A file of the project and a line of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a test did."""
+
+    id: str
+    line: int
+    """Where it begins in its file."""
+    passed: bool
+    failed: bool
+    """Neither: it was skipped, or is expected to fail."""
+    lines: Mapping[str, frozenset[int]]
+    """Lines of the project's functions that it executed, by file."""
+    cpu: float
+    wall: float
+    """Seconds; 0 of one that does not end."""
+    kind: str = ""
+    """Of the exception that ended it."""
+    message: str = ""
+    trail: tuple[Line, ...] = ()
+    """Where the exception went through the project, outermost first."""
+
+    def executes(self, file: str, node: Function) -> bool:
+        """Whether it executed a line of the function's body."""
+        body = range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1)
+        return not self.lines.get(file, frozenset()).isdisjoint(body)
+
+    @property
+    def unit(self) -> UnitTest:
+        """The test, as results show it."""
+        return UnitTest(ProjectTest(self.id), Want(None), source=self.id.partition("::")[0])
+
+    @property
+    def failing(self) -> FailingTest:
+        """With what came of it."""
+        first = next(iter(self.message.splitlines()), "")
+        return FailingTest(self.unit, Raised(self.kind, first))
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The project's tests that execute a function."""
+
+    green: tuple[Ran, ...] = ()
+    red: tuple[Ran, ...] = ()
+    """Those that accuse it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,8 @@ from refute.core.problems import UnitTest
 from refute.core.registry import METHODS
 from refute.errors import InputError
 from refute.function import verbs
-from refute.function.contract import Ask, Skipped
+from refute.function.contract import Ask, Seen, Skipped
 from refute.function.project_sandbox import ProjectSandbox, open_box, present
-from refute.function.suite import Seen
 from refute.function.target import Module
 from refute.function.verbs import Fix, Hunt, Solver, inline
 from refute.function.verified import Passes, not_asked

@@ -15,11 +15,10 @@ from refute.core.methods import Context, MethodSpec
 from refute.core.parameters import parameter
 from refute.core.presets import departures, preset_of
 from refute.core.problems import FunctionProblem
-from refute.core.processes import cores
 from refute.core.remarks import remark, warn_of_gaps
 from refute.core.selection import chosen_method, options_of
 from refute.errors import InputError
-from refute.function.contract import Ask, MethodResult, Skipped, State
+from refute.function.contract import Ask, MethodResult, Seen, Skipped, State
 from refute.function.given_tests import ModuleTests, read_description, read_given
 from refute.function.interpreters import interpreter_of, with_interpreter
 from refute.function.parallel import (
@@ -33,17 +32,16 @@ from refute.function.parallel import (
 )
 from refute.function.project_sandbox import open_box
 from refute.function.project_tests import FolderTests
-from refute.function.suite import Seen, Suite, project_suite
 from refute.function.target import Module, Targets, functions_of, open_targets
 from refute.function.verbs import Solver
 from refute.function.verified import not_asked
 from refute.models.asking import Asked, askers, open_sessions
 from refute.prompts import prompts_from
 from refute.sandbox import Sandbox
-from refute.workspace.snapshot import checkout_root
 
 if TYPE_CHECKING:
     from refute.function.search.backwards import ProjectRepair
+    from refute.function.suite import Suite
 
 __all__ = [
     "Collected",
@@ -181,6 +179,8 @@ def _run_as_they_stand(tests: Path, modules: Sequence[Module]) -> bool:
     """Whether tests are Python files of the checkout that holds the targets."""
     if not tests.is_dir() and tests.suffix != ".py":
         return False
+    from refute.workspace.snapshot import checkout_root
+
     try:
         root = checkout_root(tests)
     except InputError:
@@ -251,6 +251,8 @@ def collect(
     try:
         suite = None
         if opened.runs and subject.tests is not None:
+            from refute.function.suite import project_suite
+
             suite = stack.enter_context(project_suite(subject.tests, subject.python))
         for unit, one in _stream(subject, opened, spec, settings, ask, suite):
             if isinstance(one, Skipped):
@@ -304,7 +306,7 @@ def _stream(
         if not any(one.red or one.green for known in seen for one in known.values()):
             remark([f"{subject.tests}: no test executes what is looked at"])
         if settings.fixing:
-            repairing = partial(_repairing, suite, subject.jobs or cores())
+            repairing = partial(_repairing, suite, subject.jobs)
     units = units_of(modules, opened.tests, seen, fixing=settings.fixing)
     if not spec.cpu_bound or ask is not None:  # one session with the model for each module
         units = [FunctionUnit(*pair) for pair in zip(modules, opened.tests, strict=True)]
@@ -324,10 +326,11 @@ def _within(suite: Suite, module: Module) -> str:
     return module.source.path.resolve().relative_to(suite.root).as_posix()
 
 
-def _repairing(suite: Suite, jobs: int, module: Module) -> ProjectRepair:
+def _repairing(suite: Suite, jobs: int | None, module: Module) -> ProjectRepair:
+    from refute.core.processes import cores
     from refute.function.search.backwards import ProjectRepair
 
-    return ProjectRepair(suite, _within(suite, module), jobs)
+    return ProjectRepair(suite, _within(suite, module), jobs or cores())
 
 
 # -- the method ------------------------------------------------------------------------------------
@@ -361,6 +364,7 @@ def _asking(
     `box`, in which its examples are replayed."""
     import asyncio
 
+    from refute.core.processes import cores
     from refute.sandbox.pool import SandboxPool
 
     with (

@@ -18,12 +18,11 @@ from typing import Any
 
 from msgspec import Struct, ValidationError, convert
 
-from refute.core.problems import ProjectTest, UnitTest, Want
+from refute.core.problems import UnitTest
 from refute.core.remarks import remark
 from refute.errors import InputError
-from refute.function.contract import FailingTest
+from refute.function.contract import Line, Ran, Seen
 from refute.function.verified import ENVIRONMENT
-from refute.sandbox import Raised
 from refute.sandbox.doctest_check import without_addresses
 from refute.source.syntax import Function, first_line
 from refute.workspace.checkout import Checkout, in_checkout
@@ -40,56 +39,6 @@ ELSEWHERE = {"TZ": "XYZ-13:45", "LC_ALL": "C", "COLUMNS": "53", "LINES": "17", "
 
 ENDLESS = "DoesNotEnd"
 """What a test raises in the process that runs it when it takes too long: its time says nothing."""
-
-Line = tuple[str, int]
-"""A file of the project and a line of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """What a test did."""
-
-    id: str
-    line: int
-    """Where it begins in its file."""
-    passed: bool
-    failed: bool
-    """Neither: it was skipped, or is expected to fail."""
-    lines: Mapping[str, frozenset[int]]
-    """Lines of the project's functions that it executed, by file."""
-    cpu: float
-    wall: float
-    """Seconds; 0 of one that does not end."""
-    kind: str = ""
-    """Of the exception that ended it."""
-    message: str = ""
-    trail: tuple[Line, ...] = ()
-    """Where the exception went through the project, outermost first."""
-
-    def executes(self, file: str, node: Function) -> bool:
-        """Whether it executed a line of the function's body."""
-        body = range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1)
-        return not self.lines.get(file, frozenset()).isdisjoint(body)
-
-    @property
-    def unit(self) -> UnitTest:
-        """The test, as results show it."""
-        return UnitTest(ProjectTest(self.id), Want(None), source=self.id.partition("::")[0])
-
-    @property
-    def failing(self) -> FailingTest:
-        """With what came of it."""
-        first = next(iter(self.message.splitlines()), "")
-        return FailingTest(self.unit, Raised(self.kind, first))
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """The project's tests that execute a function."""
-
-    green: tuple[Ran, ...] = ()
-    red: tuple[Ran, ...] = ()
-    """Those that accuse it."""
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 from refute.core.methods import Context, MethodSpec, finished
 from refute.core.problems import FunctionProblem, UnitTest
 from refute.errors import reason_to_skip
-from refute.function.contract import Ask, FailingTest, Finding, MethodResult, State
+from refute.function.contract import Ask, FailingTest, Finding, MethodResult, Seen, State
 from refute.function.examples import examples_of, understood
 from refute.function.source import unified_diff
-from refute.function.suite import Seen
 from refute.function.target import Module, problem_of
 from refute.function.verified import Passes, not_asked, verified
 from refute.sandbox import Limits, Program, Sandbox

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from refute.core.problems import FunctionProblem
-from refute.function.contract import Candidate, MethodResult
+from refute.function.contract import Candidate, MethodResult, Ran, Seen
 from refute.function.search.edit import Edit, applied
 from refute.function.search.facts import gather
 from refute.function.search.mutants import singles
@@ -25,7 +25,7 @@ from refute.function.search.reach import neighbours, reachable
 from refute.function.search.rewrite import rewrite
 from refute.function.search.showing import SHOWN, described
 from refute.function.search.vocabulary import vocabulary
-from refute.function.suite import Ran, Seen, Suite
+from refute.function.suite import Suite
 from refute.source.syntax import Function, first_line, functions_in, parse_module
 from refute.workspace.contract import TestSelection
 from refute.workspace.warm import run_inside
