@@ -77,7 +77,7 @@ class Ran:
     """Lines of the project's functions that it executed, by file."""
     cpu: float
     wall: float
-    """Seconds; 0 of one that does not end."""
+    """Seconds."""
     kind: str = ""
     """Of the exception that ended it."""
     message: str = ""

@@ -38,7 +38,7 @@ ELSEWHERE = {"TZ": "XYZ-13:45", "LC_ALL": "C", "COLUMNS": "53", "LINES": "17", "
 """Other surroundings, in which a red test is run once more."""
 
 ENDLESS = "DoesNotEnd"
-"""What a test raises in the process that runs it when it takes too long: its time says nothing."""
+"""What a test raises in the process that runs it when it takes too long, which says nothing."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def _run(workspace: Workspace, root: Path, tests: Path) -> Suite:
                 remark([f"{file}: cannot be collected: {reason}"])
             case {"left": int(left)}:
                 remark([f"no time was left for {left} of {left + len(ran)} tests"])
-    red = [test for test in ran if test.failed]
+    red = [test for test in ran if test.failed and test.kind != ENDLESS]
     again: dict[str, Ran] = {}
     if red:
         names = [test.id for test in red]
@@ -160,6 +160,8 @@ def _run(workspace: Workspace, root: Path, tests: Path) -> Suite:
 
 def _no_oracle(test: Ran, again: Ran | None) -> str:
     """Why a red test says nothing about the code; "": it does."""
+    if test.kind == ENDLESS:
+        return f"they take longer than {test.message.removeprefix('after ')}"
     if again is None or not again.failed:
         return "they pass in other surroundings"
     told, now = (without_addresses(one.message) for one in (test, again))
@@ -197,15 +199,14 @@ def _ran(records: Sequence[Mapping[str, Any]]) -> Iterator[Ran]:
             one = convert(record, _Record)
         except ValidationError:
             continue
-        endless = one.cause.type == ENDLESS
         yield Ran(
             one.test,
             one.line,
             one.ok,
             one.failed,
             {file: frozenset(lines) for file, lines in one.lines.items()},
-            0.0 if endless else one.cpu,
-            0.0 if endless else one.wall,
+            one.cpu,
+            one.wall,
             one.cause.type,
             one.cause.text,
             tuple(at for at in one.cause.trail if not at[0].startswith(("..", "/"))),

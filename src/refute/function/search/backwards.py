@@ -40,7 +40,6 @@ SUSPICION = 2.0
 """Power of a line's suspicion beside the prior of an edit."""
 CONFIRMING = 120.0
 """Seconds for the tests, run with the fix from the start."""
-_NO_FIX = "no edit of one place turns the failing tests green and keeps the others green"
 
 
 LIKELY = 3.0
@@ -69,8 +68,10 @@ class _Fix:
 
 @dataclass(slots=True)
 class _Held:
-    """The fixes, those that turn most tests first, and how many edits were tried."""
+    """The edits that were listed, how many of them were tried, and the fixes among them, those that
+    turn most tests first."""
 
+    listed: Sequence[_Tried] = ()
     fixes: list[_Fix] = field(default_factory=list)
     count: int = 0
 
@@ -115,7 +116,7 @@ class ProjectRepair:
             candidates=tuple(candidates),
             tried=held.count,
             seconds=time.monotonic() - start,
-            notes=() if candidates else (_NO_FIX,),
+            notes=() if candidates else tuple(_no_fix(held)),
             reservations=tuple(reservations),
         )
 
@@ -167,7 +168,7 @@ class ProjectRepair:
         self.suite.workspace.write(self.file, code.encode())
         chosen = [test.id for test in (*red, *green)]
         records, _ = run_inside(self.suite.workspace, chosen, job, seconds)
-        held, fixes = _Held(), dict[int, _Fix]()
+        held, fixes = _Held(tried), dict[int, _Fix]()
         for record in records:
             match record:
                 case {"candidate": int(at), "turned": list(turned), "broken": ""} if turned:
@@ -192,12 +193,25 @@ def _reservations(
     if len(one.turned) == 1 and not any(test.executes(file, one.tried.node) for test in green):
         yield "no other test executes the function: give another"
     least = one.tried.edit.weight - LIKELY
+    if held.count < sum(other.edit.weight >= least for other in held.listed):
+        yield "time was up before all edits that are as likely were tried"
     for other in held.fixes:
-        if other.tried.edit.weight >= least and len(other.turned) >= len(one.turned):
-            for (call, text, _), (_, rival, _) in zip(one.outcomes, other.outcomes, strict=False):
-                if text != rival:
-                    yield f"another fix that is as likely does otherwise with {call}"
-                    return
+        if other is one or other.tried.edit.weight < least or len(other.turned) < len(one.turned):
+            continue
+        if not (one.outcomes and other.outcomes):
+            yield "another fix is as likely, and no call compares the two"
+            return
+        for (call, text, _), (_, rival, _) in zip(one.outcomes, other.outcomes, strict=False):
+            if text != rival:
+                yield f"another fix that is as likely does otherwise with {call}"
+                return
+
+
+def _no_fix(held: _Held) -> Iterator[str]:
+    count, most = held.count, len(held.listed)
+    yield "no edit of one place turns the failing tests green and keeps the others green"
+    if count < most:
+        yield f"time was up after {count} of {most} edits"
 
 
 def _listed(
