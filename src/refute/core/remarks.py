@@ -6,13 +6,18 @@ The command line prints them on stderr; in a program they go where its logging s
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from refute.sandbox import Sandbox
 
 LOG = logging.getLogger("refute")
+
+
+def few(names: Sequence[str], most: int = 3) -> str:
+    """The first names, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def remark(lines: Iterable[str]) -> None:

@@ -6,6 +6,7 @@ import ast
 import difflib
 from pathlib import Path
 
+from refute.core.remarks import few
 from refute.source.syntax import Function, find_class, functions_in
 
 MOST_NAMES = 12
@@ -47,7 +48,7 @@ def public_functions(
     groups: dict[str, list[str]] = {}
     for name, reason in reasons.items():
         groups.setdefault(reason, []).append(name)
-    return tuple(public), tuple(f"{_listed(names)}: {why}" for why, names in groups.items())
+    return tuple(public), tuple(f"{few(names, MOST_NAMES)}: {why}" for why, names in groups.items())
 
 
 def _classes_left(
@@ -80,12 +81,6 @@ def _why_empty(cls: ast.ClassDef) -> str:
     return "has no public method of its own"
 
 
-def _listed(names: list[str]) -> str:
-    """The first names, and how many more there are."""
-    left = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {left} more" if left > 0 else "")
-
-
 def not_there(name: str, tree: ast.Module, path: Path) -> str:
     """Why a file has no function, method or class of this name to look at."""
     functions = functions_in(tree)
@@ -106,4 +101,4 @@ def not_there(name: str, tree: ast.Module, path: Path) -> str:
 
 def _hint(name: str, known: list[str]) -> str:
     close = difflib.get_close_matches(name, known, 1)
-    return f"did you mean {close[0]}?" if close else f"it has {_listed(known) or 'none'}"
+    return f"did you mean {close[0]}?" if close else f"it has {few(known, MOST_NAMES) or 'none'}"

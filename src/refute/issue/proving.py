@@ -24,10 +24,11 @@ from dataclasses import dataclass, replace
 from refute.core.combinators import succession
 from refute.core.methods import Bounds
 from refute.core.problems import IssueProblem
+from refute.core.remarks import few
 from refute.errors import ContextTooLong
 from refute.issue.contract import DraftedFix, FixClaim, FixState, Reproduction
 from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
-from refute.issue.drafting.original import WHOLE, failures_told, runnable_id
+from refute.issue.drafting.original import WHOLE, groups_told, runnable_id
 from refute.issue.drafting.steady import scrubbed
 from refute.issue.drafting.submission import fix_submission
 from refute.issue.vet import Vetted, vet_fix
@@ -198,7 +199,7 @@ async def proven_fix(
     shown = _shown(kinds)
     vetting = _Vetting(found.prediction.patch, workspace, bounds)
     broken = _by_function((await asyncio.to_thread(vetting, shown[0])).broken)
-    told = scrubbed(_told(broken), str(workspace.root))
+    told = scrubbed(groups_told(broken), str(workspace.root))
     review, said = await _review(issue, [fix.patch for fix in shown], told, len(broken), asking)
     if said is not None:
         steps.append({"kind": "fix review", "fixes": [f.patch for f in shown], "answer": said})
@@ -261,16 +262,6 @@ def _by_function(broken: Sequence[TestResult]) -> list[tuple[TestResult, ...]]:
     return [tuple(results) for results in functions.values()][:_MOST_BROKEN]
 
 
-def _told(broken: Sequence[Sequence[TestResult]]) -> str:
-    """How existing tests fail with a fix; before each stands its number."""
-    numbered = [
-        replace(result, id=f"{number}:{result.id}")
-        for number, results in enumerate(broken, 1)
-        for result in results
-    ]
-    return failures_told(numbered)
-
-
 async def _review(
     issue: str, patches: Sequence[str], told: str, tests: int, asking: Bounded
 ) -> tuple[Review | str, str | None]:
@@ -330,19 +321,19 @@ def _claimed(
     fix = kind.best
     reason = vetted.reason
     if vetted.verdict == "breaks tests":
-        reason = f"{reason} ({_names([result.id for result in vetted.broken])})"
+        reason = f"{reason} ({few([result.id for result in vetted.broken], _NAMED)})"
     tells = vetted.verdict == "fixed" or fix.green or excused
     if vetted.verdict in ("does not apply", "not fixed") or not tells:
         return "cannot tell", (reason, *vetted.notes)
     wanting = [] if vetted.verdict == "fixed" else [reason]
     wanting += shortcomings(kind, kinds, review)
     if spared := _spared(kind, kinds, excused):
-        wanting.append(f"another fix that turns the same tests green keeps {_names(spared)}")
+        wanting.append(f"another fix that turns the same tests green keeps {few(spared, _NAMED)}")
     if vetted.too_long and not vetted.neighbours:
-        wanting.append(f"existing tests near it take too long: {_names(vetted.too_long)}")
+        wanting.append(f"existing tests near it take too long: {few(vetted.too_long, _NAMED)}")
     if names := knows_of_tests(fix.patch):
         wanting.append(f"its code mentions {', '.join(names)}: read why")
-    said = f"by the review the issue calls wrong what existing tests demand: {_names(excused)}"
+    said = f"by the review the issue calls wrong what existing tests demand: {few(excused, _NAMED)}"
     aside = [said] if excused else []
     if wanting:
         return "proposed", (*wanting, *aside)
@@ -367,9 +358,3 @@ def _spared(kind: Kind, kinds: Sequence[Kind], excused: Collection[str]) -> list
     fixes = [one for other in kinds for one in other.members]
     rivals = [o for o in fixes if o.green >= fix.green and set(o.near) >= set(fix.near)]
     return sorted({id for o in rivals for id in set(fix.broken) - set(o.broken)} & set(excused))
-
-
-def _names(tests: Sequence[str]) -> str:
-    """The first of them, and how many more there are."""
-    more = f" and {len(tests) - _NAMED} more" if len(tests) > _NAMED else ""
-    return ", ".join(tests[:_NAMED]) + more

@@ -51,16 +51,13 @@ def ensure(folder: Path, make: Callable[[Path], dict[str, Any]]) -> dict[str, An
 def adopt(folder: Path, made: Path, facts: dict[str, Any]) -> bool:
     """Move what was made elsewhere (`made`, on the same file system) to `folder`, unless it was
     made before; returns whether it was moved."""
-    ready = folder.with_name(folder.name + ".ready")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(folder.with_name(folder.name + ".lock")):
-        if ready.exists():
-            return False
-        if folder.exists():
-            shutil.rmtree(folder)
+
+    def move(folder: Path) -> dict[str, Any]:
         made.rename(folder)
-        write_atomically(ready, json.dumps(facts))
-        return True
+        return facts
+
+    ensure(folder, move)
+    return not made.exists()
 
 
 def _read(ready: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from refute.core.methods import Task
 from refute.core.presets import preset_of
-from refute.core.remarks import remark
+from refute.core.remarks import few, remark
 from refute.errors import InputError
 from refute.verbs.calling import Progress, Shown, apart, path_of, silent
 from refute.workspace.factory import Backend
@@ -320,8 +320,7 @@ def _say_errors(errors: Mapping[str, str]) -> None:
     for id, reason in errors.items():
         by_reason.setdefault(reason, []).append(id)
     for reason, ids in by_reason.items():
-        more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
-        remark([f"{', '.join(ids[:3])}{more}: no grade: {reason}"])
+        remark([f"{few(ids)}: no grade: {reason}"])
 
 
 def _judged_logs(items: Sequence[IssueItem], folder: Path, mode: Mode) -> GradeResult:

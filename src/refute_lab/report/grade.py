@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from refute.core.remarks import few
 from refute_lab.report.bench import figure_document
 from refute_lab.report.grid_text import print_grid
 from refute_lab.report.grids import Grid
@@ -106,7 +107,6 @@ def _cautions(summary: Summary) -> list[str]:
     if summary.flaky:
         notes.append(f"{summary.flaky} predictions hold a flaky test; it counts against them")
     if summary.doubtful:
-        shown = ", ".join(summary.doubtful[:5])
-        more = f" and {len(summary.doubtful) - 5} more" if len(summary.doubtful) > 5 else ""
-        notes.append(f"the golden tests reproduce nothing here, so doubt: {shown}{more}")
+        doubtful = few(summary.doubtful, 5)
+        notes.append(f"the golden tests reproduce nothing here, so doubt: {doubtful}")
     return notes

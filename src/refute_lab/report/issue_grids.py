@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from refute.core.remarks import few
 from refute_lab.figures import Share
 from refute_lab.papers.paper import SWT_BENCH, PaperFigure
 from refute_lab.papers.paper_grids import differing, paper_grid, paper_rows
@@ -163,7 +164,7 @@ def _version_1(study: Study, found: Sequence[Sequence[Match]]) -> list[Grid]:
     notes = ["F→P: one test fails before and all pass after. A = F→× + P→P."]
     other = [one.label for one in study.subjects if _executable(one.run) != "printed"]
     if other:
-        shown = _some(other)
+        shown = few(other)
         notes.append(f"ΔC of {shown} counts other lines than version 1's (executable=printed)")
     return [Grid("swt-2", title, ("", "n", *V1_HEADS.values()), rows, tuple(notes), shown=False)]
 
@@ -205,16 +206,11 @@ def cautions(study: Study) -> list[str]:
                 "as the others have no line that it counts"
             )
         if summary.errors:
-            lines.append(f"{subject.label}: no grade for {_some(sorted(summary.errors))}")
+            lines.append(f"{subject.label}: no grade for {few(sorted(summary.errors))}")
         if summary.doubtful:
-            doubtful = _some(summary.doubtful)
+            doubtful = few(summary.doubtful)
             lines.append(f"{subject.label}: the golden tests reproduce nothing here: {doubtful}")
     return lines
-
-
-def _some(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
-    return ", ".join(ids[:3]) + more
 
 
 def _samples(study: Study) -> list[Grid]:

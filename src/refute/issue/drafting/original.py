@@ -6,8 +6,8 @@ Everything here blocks; methods call it through `asyncio.to_thread`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from refute.core.methods import Bounds
 from refute.errors import PatchRejected
@@ -204,6 +204,17 @@ def failures_told(failing: Sequence[TestResult], limit: int = 6000) -> str:
             parts.append("These fail at the same place of the code:")
             parts += [f"  {id}: {_said(one)}" for id, one in others.items()]
     return "\n".join(parts)
+
+
+def groups_told(groups: Iterable[Sequence[TestResult]]) -> str:
+    """The same of several groups of tests: before each id stands the number of its group."""
+    return failures_told(
+        [
+            replace(one, id=f"{number}:{one.id}")
+            for number, group in enumerate(groups, 1)
+            for one in group
+        ]
+    )
 
 
 def _manner(result: TestResult) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from refute.core.problems import IssuePrediction
+from refute.core.remarks import few
 from refute.workspace.patches import (
     FilePatch,
     file_patches,
@@ -62,8 +63,7 @@ def _prediction(
 
 
 def _left_out(paths: Sequence[str], what: str) -> str:
-    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
-    return f"left out, {what}: {', '.join(paths[:3])}{more}"
+    return f"left out, {what}: {few(paths)}"
 
 
 def only_tests(prediction: IssuePrediction) -> IssuePrediction:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from refute.core.methods import Bounds
 from refute.errors import PatchRejected
@@ -18,7 +18,7 @@ from refute.issue.drafting.original import (
     Original,
     TrialRun,
     described,
-    failures_told,
+    groups_told,
     runnable_id,
     shortened,
 )
@@ -176,12 +176,8 @@ class TestBed:
 
         Before the id of a test stands the number of its trial.
         """
-        failing = [
-            replace(result, id=f"{number}:{result.id}")
-            for number, trial in enumerate(trials, 1)
-            for result in trial.failing
-        ]
-        return scrubbed(failures_told(failing), str(self.workspace.root))
+        told = groups_told(trial.failing for trial in trials)
+        return scrubbed(told, str(self.workspace.root))
 
     def told(self, trial: TrialRun) -> str:
         """A trial as a prompt quotes it, the same in each run of the same tests."""
