@@ -18,6 +18,7 @@ from refute.diffing.trees import (
     Entry,
     changed_submodules,
     copy_products,
+    find_products,
     list_tree,
     path_of,
     write_tree,
@@ -30,7 +31,6 @@ from refute.workspace.snapshot import (
     borrow_objects,
     checkout_root,
     clone_at,
-    find_products,
     snapshot,
 )
 

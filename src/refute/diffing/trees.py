@@ -14,9 +14,11 @@ from pathlib import Path
 from refute.errors import WorkspaceUnavailable
 from refute.workspace import rooted_files
 from refute.workspace.gitrun import git
+from refute.workspace.repositories import Clone
+from refute.workspace.snapshot import COMPILED
 
 __all__ = [
-    "Entry", "changed_submodules", "contents", "copy_products", "list_tree",
+    "Entry", "changed_submodules", "contents", "copy_products", "find_products", "list_tree",
     "path_of", "write_tree",
 ]  # fmt: skip
 
@@ -145,6 +147,18 @@ def _group(git_dir: Path, entries: Sequence[Entry]) -> Iterator[tuple[Entry, byt
         start = end + 1
         at = start + int(facts[2]) + 1
         yield entry, data[start : at - 1]
+
+
+def find_products(clone: Clone) -> tuple[str, ...]:
+    """What a build made in a checkout: compiled extension modules that git does not track, and
+    ignored `.py` files (a generated `_version.py`), sorted. Folders that are ignored or not
+    tracked as a whole are not looked into. Raises `GitFailed`."""
+    found = set()
+    for ignored in ((), ("--ignored",)):
+        ends = (*COMPILED, ".py") if ignored else COMPILED
+        listed = clone.list_files("--others", *ignored, "--directory")
+        found |= {path for path in listed if path.endswith(ends)}
+    return tuple(sorted(found))
 
 
 def copy_products(

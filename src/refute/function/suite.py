@@ -28,7 +28,7 @@ from refute.source.syntax import Function, first_line
 from refute.workspace.checkout import Checkout, in_checkout
 from refute.workspace.contract import Workspace
 from refute.workspace.patches import is_test_file
-from refute.workspace.snapshot import checkout_root, freshen
+from refute.workspace.snapshot import checkout_root
 from refute.workspace.warm import reason_of, run_inside
 
 SECONDS = 60.0
@@ -119,7 +119,6 @@ def project_suite(tests: Path, python: Path | None) -> Iterator[Suite]:
     """
     root = checkout_root(tests)
     with in_checkout(Checkout(root, python, "pytest"), "")[1]() as workspace:
-        freshen(workspace, root)
         yield _run(workspace, root, tests)
 
 

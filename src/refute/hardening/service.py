@@ -21,7 +21,6 @@ from refute.hardening.subject import Subject, open_subject
 from refute.hardening.testing import Fate, Trial, run_on_mutants
 from refute.workspace.checkout import Checkout, in_checkout
 from refute.workspace.contract import Workspace
-from refute.workspace.snapshot import freshen
 
 MOST_MUTANTS = 200
 MOST_FILES = 30
@@ -136,13 +135,12 @@ def harden(
         spawn = in_checkout(checkout, "")[1]
         with spawn() as workspace:
             try:
-                freshen(workspace, root)
                 _run_tests(hardened, subject, workspace, settings, start, say)
                 with Killer(subject, interpreter_of(root, python), settings.seed) as killer:
                     found = _look_for_inputs(hardened, subject, killer, settings, start, say)
                     steady = _steady(found, killer, hardened, settings)
                 say("running the tests that were found")
-                freshen(workspace, root)
+                workspace.reset()
                 _offer(steady, hardened, workspace, settings)
             except KeyboardInterrupt:
                 hardened.interrupted = True

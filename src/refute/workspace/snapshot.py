@@ -17,9 +17,7 @@ from pathlib import Path, PurePosixPath
 from refute.core.remarks import remark
 from refute.core.storage import ScratchFolder, cache_folder
 from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
-from refute.workspace import rooted_files
 from refute.workspace.cache import key_of
-from refute.workspace.contract import Workspace
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import Clone, find_clone
 
@@ -35,7 +33,6 @@ IDENTITY = {
 """Environment of git: whose the commits are that are made here."""
 
 
-_EXTENSION = (".so", ".pyd")
 _LARGEST = 64 << 20
 """Bytes of an extension module that is taken along."""
 _HEAD = 1024
@@ -135,7 +132,7 @@ def with_built(folder: Path, commit: str, root: Path) -> str:
 def _is_built(path: Path) -> bool:
     if path.is_symlink() or not path.is_file():
         return False
-    if path.suffix in _EXTENSION:
+    if path.suffix in COMPILED:
         return path.stat().st_size <= _LARGEST
     if path.suffix != ".py":
         return False
@@ -178,29 +175,6 @@ def clone_at(path: Path) -> Clone:
     if clone.work_tree is None:
         raise InputError(f"{path}: a bare repository; give a checkout of it")
     return clone
-
-
-def find_products(clone: Clone) -> tuple[str, ...]:
-    """What a build made in a checkout: compiled extension modules that git does not track, and
-    ignored `.py` files (a generated `_version.py`), sorted. Folders that are ignored or not
-    tracked as a whole are not looked into. Raises `GitFailed`."""
-    found = set()
-    for ignored in ((), ("--ignored",)):
-        ends = (*COMPILED, ".py") if ignored else COMPILED
-        listed = clone.list_files("--others", *ignored, "--directory")
-        found |= {path for path in listed if path.endswith(ends)}
-    return tuple(sorted(found))
-
-
-def freshen(workspace: Workspace, root: Path) -> None:
-    """Bring a workspace to the checkout as it is: with what a build made there and git ignores (a
-    generated `_version.py`), without which the package may not load."""
-    workspace.reset()
-    for path in find_products(clone_at(root)):
-        try:
-            workspace.write(path, rooted_files.take(str(root), path))
-        except OSError:
-            continue  # a link that leads out, too large
 
 
 @dataclass(frozen=True, slots=True)
