@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from refute.diffing.callers import callers
 from refute.diffing.changes import Changes, changed
 from refute.diffing.modules import Modules
 from refute.diffing.references import References
 from refute.diffing.revisions import open_revisions
-from refute.diffing.stated import stated
+from refute.diffing.service import stated
+from refute.diffing.working import callers
 from refute.function.source import LARGEST_SOURCE
 from refute.source.syntax import lifted_limits
 

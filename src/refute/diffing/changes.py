@@ -14,8 +14,8 @@ from refute.diffing.modules import Module, Modules, Unreadable
 from refute.diffing.passages import Passage, passages
 from refute.diffing.references import References, Use
 from refute.diffing.revisions import FileChange, Revisions
-from refute.diffing.sources import is_source
 from refute.diffing.statements import compared, key_of
+from refute.diffing.trees import is_source
 from refute.errors import reason_to_skip
 
 __all__ = ["ChangedClass", "ChangedFunction", "Changes", "Place", "changed", "place_of"]

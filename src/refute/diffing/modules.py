@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from refute.diffing.definitions import Definitions, definitions
 from refute.diffing.revisions import Tree
-from refute.diffing.sources import is_source
+from refute.diffing.trees import is_source
 from refute.errors import reason_to_skip
 from refute.function.project import surroundings
 from refute.function.source import LARGEST_SOURCE, decoded

@@ -12,8 +12,8 @@ from refute.core.remarks import remark
 from refute.diffing.definitions import Definition
 from refute.diffing.modules import Module, Modules
 from refute.diffing.revisions import FileChange, Revisions
-from refute.diffing.sources import is_changelog
 from refute.diffing.statements import compared
+from refute.diffing.trees import is_changelog
 from refute.errors import reason_to_skip
 from refute.function.source import LARGEST_SOURCE
 from refute.source.syntax import first_line

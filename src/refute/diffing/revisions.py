@@ -13,12 +13,12 @@ from functools import cached_property
 from pathlib import Path
 
 from refute.core.storage import ScratchFolder
-from refute.diffing.sources import is_test
 from refute.diffing.trees import (
     Entry,
     changed_submodules,
     copy_products,
     find_products,
+    is_test,
     list_tree,
     path_of,
     write_tree,

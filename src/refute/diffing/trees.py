@@ -1,21 +1,58 @@
-"""The files of a commit, written into a folder of our own by content alone.
+"""The files of a commit, written into a folder of our own by content alone, and what each holds.
 
 No checkout: attributes, filters, hooks and `export-subst` of the repository have no say, and no
-path or link of a hostile tree leads out of the folder.
+path or link of a hostile tree leads out of the folder. Which files hold code that is compared,
+which hold tests and which tell of changes is judged by the path alone.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from refute.errors import WorkspaceUnavailable
+from refute.function.project_tests import TEST_FILE
 from refute.workspace import rooted_files
 from refute.workspace.gitrun import git
 from refute.workspace.repositories import Clone
 from refute.workspace.snapshot import COMPILED
+
+_CHANGELOG = re.compile(r"(?i)(change(s|log|_?notes)?|history|news|release[-_ ]?notes|whats?new)\b")
+_FRAGMENTS = frozenset({"newsfragments", "changelog.d", "changes", "changelog", "news", "whatsnew"})
+_PROSE = (".md", ".rst", ".txt")
+
+
+def is_test(path: str) -> bool:
+    """Whether a Python file holds tests or what they share."""
+    *folders, name = path.split("/")
+    if not name.endswith(".py"):
+        return False
+    if TEST_FILE.fullmatch(name) or name == "conftest.py":
+        return True
+    return not {"test", "tests"}.isdisjoint(folders)
+
+
+def is_source(path: str) -> bool:
+    """Whether a Python file holds code of the project: no test, no script that builds it or its
+    documents."""
+    *folders, name = path.split("/")
+    if not name.endswith(".py") or is_test(path) or name in ("setup.py", "noxfile.py"):
+        return False
+    if name == "conf.py" and not {"doc", "docs"}.isdisjoint(folders):
+        return False
+    return not any(part.startswith(".") for part in folders)
+
+
+def is_changelog(path: str) -> bool:
+    """Whether a file tells users what changed."""
+    *folders, name = path.lower().split("/")
+    if not name.endswith(".py") and not _FRAGMENTS.isdisjoint(folders):
+        return True
+    return bool(_CHANGELOG.match(name)) and ("." not in name or name.endswith(_PROSE))
+
 
 __all__ = [
     "Entry", "changed_submodules", "contents", "copy_products", "find_products", "list_tree",

@@ -4,17 +4,20 @@ The model sees both versions, what was tried and which changed lines nothing exe
 test functions, which are read as the project's own are (never executed as they stand), and whose
 calls run on both sides like any other scenario; what they showed is told to it, round by round. It
 decides nothing: a difference counts only once it was seen twice on both sides.
+
+Of a difference it says whether the change means it: stated, contradicted or not mentioned.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from refute.core.problems import Scenario
 from refute.diffing.comparison import Comparison, Effort, Entry, Tried
-from refute.diffing.differences import observed_source
+from refute.diffing.differences import Intent, observed_source
 from refute.diffing.engine import Search
 from refute.diffing.modules import Module, Unreadable
 from refute.diffing.service import Compared
@@ -24,8 +27,6 @@ from refute.function.scenarios.observation import Observation
 from refute.models.contract import Asker, Completion, Message, Sampling
 from refute.prompts import render
 from refute.source.syntax import first_line
-
-__all__ = ["with_written_inputs"]
 
 _SAMPLING = Sampling(temperature=0.0, top_p=1.0, max_tokens=2048)
 _MOST_INPUTS = 8
@@ -231,3 +232,49 @@ def _around(done: Comparison, entry: Entry) -> str:
     if owner:
         texts.insert(0, f"class {owner}:  # {module.name}")
     return "\n".join(texts)[:_MOST_CODE]
+
+
+_ONE_WORD = Sampling(temperature=0.0, top_p=1.0, max_tokens=400)
+_MOST_ABOUT = 12_000
+_MOST_END = 500
+_WORDS: dict[str, Intent] = {
+    "STATED": "stated",
+    "CONTRADICTED": "contradicted",
+    "SILENT": "not mentioned",
+}
+_WORD = re.compile(r"\b(STATED|CONTRADICTED|SILENT)\b")
+
+
+async def with_intents(
+    functions: Sequence[Compared], about: str, asker: Callable[[str], Asker]
+) -> list[Compared]:
+    """The functions, those that differ with what the model says. Raises what asking does."""
+
+    async def one(compared: Compared) -> Compared:
+        if not compared.comparison.differences:
+            return compared
+        ask = asker(f"{compared.function.after.file}::{compared.function.qualname}")
+        prompt = render(
+            "change_intent",
+            about=about[:_MOST_ABOUT],
+            function=compared.function.qualname,
+            file=compared.function.after.file,
+            differences=[
+                {
+                    "input": difference.scenario.source,
+                    "before": observed_source(difference.before, difference.kind)[:_MOST_END],
+                    "after": observed_source(difference.after, difference.kind)[:_MOST_END],
+                }
+                for difference in compared.comparison.differences
+            ],
+        )
+        (answer,) = await ask.ask([Message("user", prompt)], sampling=_ONE_WORD)
+        return replace(compared, intent=read_intent(answer.text))
+
+    return list(await asyncio.gather(*map(one, functions)))
+
+
+def read_intent(answer: str) -> Intent:
+    """The last of the words that an answer holds; without any, nothing is said."""
+    words = _WORD.findall(answer)
+    return _WORDS[words[-1]] if words else "not mentioned"

@@ -18,7 +18,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 from pygls.workspace import TextDocument
 
-from refute.diffing.sources import is_test
+from refute.diffing.trees import is_test
 from refute.doors.calls import call
 from refute.doors.results import CheckedFile, CheckedFunction
 from refute.doors.worker import Failed

@@ -17,7 +17,7 @@ from pathlib import Path
 import watchfiles
 
 from refute.core.starting import start_module
-from refute.diffing.sources import is_test
+from refute.diffing.trees import is_test
 
 GRACE = 20.0
 """Seconds for a look to end in good order, with its sandboxes."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from refute.diffing.changes import Changes
-from refute.diffing.sources import is_changelog
+from refute.diffing.trees import is_changelog
 from refute.gating.change import Change
 from refute.gating.disguise import functions_of
 from refute.gating.findings import Finding, Rule

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 
-from refute.diffing.callers import callers
 from refute.diffing.changes import ChangedFunction, place_of
 from refute.diffing.comparison import Entry, Settings
 from refute.diffing.differences import Difference, is_stable, kind_of_difference
@@ -18,6 +17,7 @@ from refute.diffing.engine import compare_function
 from refute.diffing.references import References
 from refute.diffing.sides import Sides
 from refute.diffing.usage import Usage
+from refute.diffing.working import callers
 from refute.function.scenarios.described import Described
 from refute.function.scenarios.fitting import misfits
 from refute.function.scenarios.observation import LIMITS

@@ -12,8 +12,7 @@ from refute.diffing.changes import changed
 from refute.diffing.definitions import Definition
 from refute.diffing.modules import Module, Modules
 from refute.diffing.revisions import NoDifference, Tree, open_revisions
-from refute.diffing.sources import is_source
-from refute.diffing.trees import list_tree
+from refute.diffing.trees import is_source, list_tree
 from refute.errors import InputError
 from refute.function.target import open_targets
 from refute.workspace.snapshot import checkout_root, snapshot

@@ -13,9 +13,9 @@ import re
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct, to_builtins
+from msgspec import Meta, Struct, to_builtins
 from msgspec.json import schema_components
 
 from refute.errors import InputError
@@ -81,3 +81,17 @@ def _documents() -> dict[str, list[type[Struct]]]:
         if config.tag_field == "schema":
             found.setdefault(str(config.tag), []).append(kind)
     return found
+
+
+Count = Annotated[int, Meta(ge=0)]
+Line = Annotated[int, Meta(ge=1)]
+Confidence = Annotated[float, Meta(ge=0, le=1, description="Estimated probability.")]
+Known = Annotated[
+    Count,
+    Meta(description="Functions with known problems alone (--baseline), which are left out."),
+]
+
+
+def rounded(confidence: float | None) -> float | None:
+    """To four places."""
+    return None if confidence is None else round(confidence, 4)

@@ -1,7 +1,7 @@
-"""Baselines: problems that are known, so that only new ones count.
+"""The lines of `--format jsonl` (`line/1`), and baselines: problems that are known.
 
-A file of JSON (schema `baseline/1`), sorted, to be committed. Problems are known by their
-fingerprints (`refute.results.formats`); the rest is for people.
+A baseline is a file of JSON (schema `baseline/1`), sorted, to be committed. Problems are known by
+their fingerprints (`refute.results.formats`); the rest is for people.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated, Literal
 
-from msgspec import ValidationError, convert, to_builtins
+from msgspec import Meta, Struct, ValidationError, convert, to_builtins
 
 from refute.core.files import read_file
 from refute.core.jsontext import parse_json
@@ -21,9 +22,75 @@ from refute.function.contract import FailingTest, Finding
 from refute.function.parallel import Found
 from refute.function.target import Module
 from refute.function.verbs import Hunt
-from refute.results.formats import Report
+from refute.results import Count, Line
+from refute.results.formats import Level, Report
 from refute.results.formats.functions import problem_of
-from refute.results.lines import Baseline, KnownProblem
+
+_Fingerprint = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
+
+
+class ShownProblem(Struct, frozen=True, kw_only=True):
+    """One thing that is wrong with a function."""
+
+    rule: str
+    level: Level
+    message: str
+    others: Annotated[Count, Meta(description="Further inputs that show the same.")]
+    fingerprint: _Fingerprint
+
+
+class FunctionLine(Struct, frozen=True, kw_only=True, tag_field="schema", tag="line/1"):
+    """One function, or one test, that was looked at."""
+
+    verb: str
+    type: Literal["function"]
+    file: str
+    line: Line
+    function: str
+    state: str
+    problems: Sequence[ShownProblem]
+    reason: str | None
+    proposal: str | None
+
+
+class SkippedLine(Struct, frozen=True, kw_only=True, tag_field="schema", tag="line/1"):
+    """Something that was asked for and was not looked at."""
+
+    verb: str
+    type: Literal["skipped"]
+    where: str
+    kind: str
+    reason: str
+
+
+class LastLine(Struct, frozen=True, kw_only=True, tag_field="schema", tag="line/1"):
+    """How it came out."""
+
+    verb: str
+    type: Literal["summary"]
+    functions: Count
+    problems: Count
+    skipped: Count
+    known: Count
+    interrupted: bool
+    text: str
+
+
+class KnownProblem(Struct, frozen=True, kw_only=True):
+    """A problem that is not shown again."""
+
+    fingerprint: _Fingerprint
+    rule: str
+    file: str
+    function: str
+    message: str
+
+
+class Baseline(Struct, frozen=True, kw_only=True, tag_field="schema", tag="baseline/1"):
+    """A file of known problems."""
+
+    problems: Sequence[KnownProblem]
+
 
 OF_FUNCTIONS = ("wrong-output", "predicted-output", "crash", "contradiction")
 OF_CHANGES = ("behaviour-changed", "behaviour-changed-as-stated", "does-not-load")

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct, UnsetType, convert, field
 
 from refute.diffing.differences import Difference as Differing
 from refute.diffing.differences import Intent, Kind, Verdict, observed_source
-from refute.results.shared import Count, Known, Line
+from refute.results import Count, Known, Line
 
 if TYPE_CHECKING:
     from refute.diffing.service import Compared, Diffed

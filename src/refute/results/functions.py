@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
 
 from refute.function.contract import FailingTest, Finding, Skipped, State, Status, overall
-from refute.results.shared import Confidence, Count, Known, rounded
+from refute.results import Confidence, Count, Known, rounded
 
 if TYPE_CHECKING:
     from refute.function.verbs import Fix, Hunt

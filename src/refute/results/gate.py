@@ -10,8 +10,8 @@ from msgspec import Meta, Struct, convert
 
 from refute.gating.findings import GateVerdict, Rule, Turn
 from refute.issue.contract import Verdict
+from refute.results import Count
 from refute.results.changes import Behaviour, behaviour
-from refute.results.shared import Count
 
 if TYPE_CHECKING:
     from refute.gating.judging import Judged

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct, field
 
-from refute.results.shared import Count, Line
+from refute.results import Count, Line
 
 if TYPE_CHECKING:
     from refute.hardening.mutants import Mutant

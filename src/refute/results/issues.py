@@ -9,8 +9,8 @@ from msgspec import UNSET, Meta, Struct, convert
 from msgspec.structs import asdict
 
 from refute.issue.contract import FixState, Verdict
+from refute.results import Confidence, rounded
 from refute.results.changes import Difference, MaybeBehaviour, behaviour, difference
-from refute.results.shared import Confidence, rounded
 from refute.workspace.contract import Failure, Outcome, Phase
 
 if TYPE_CHECKING:

@@ -276,8 +276,7 @@ async def _asked(
     functions: Sequence[Compared], comparer: Comparer, said: str, asked: Asked
 ) -> list[Compared]:
     """The functions, with further inputs and with what a model says of the differences."""
-    from refute.diffing.intent import with_intents
-    from refute.diffing.written import with_written_inputs
+    from refute.diffing.written import with_intents, with_written_inputs
 
     async with open_sessions(asked) as models:
         ask = models["model"].asker

@@ -21,8 +21,8 @@ from xml.etree import ElementTree
 from msgspec import convert
 
 from refute.results import as_json
+from refute.results.baselines import FunctionLine, LastLine, ShownProblem, SkippedLine
 from refute.results.formats import RULES, Case, Problem, Proposal, Report
-from refute.results.lines import FunctionLine, LastLine, ShownProblem, SkippedLine
 from refute.sandbox.values import printable
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from rich.text import Text
 
 from refute.diffing.differences import Difference, observed_source
 from refute.function.source import unified_diff
-from refute.results.text.consoles import FittingTable
-from refute.results.text.functions import CELL
+from refute.results.text.consoles import CELL, FittingTable
 
 if TYPE_CHECKING:
     from refute.diffing.pinning import Pin, Side

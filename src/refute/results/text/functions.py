@@ -13,7 +13,7 @@ from rich.text import Text
 from refute.core.problems import Trust
 from refute.function.contract import Ask, FailingTest, Finding, Question, State
 from refute.function.formatting import call_source, describe, expected_source, value_source
-from refute.results.text.consoles import FittingTable, Working
+from refute.results.text.consoles import CELL, FittingTable, Working
 from refute.sandbox import Returned
 from refute.sandbox.values import MalformedValue
 from refute.source.literals import NotLiteral, parse_literal
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 
 MOST_CHOICES = 26
-
-CELL = 400
-"""Longest text in a cell, in characters."""
 
 
 def print_hunt(hunt: Hunt, console: Console, *, file: str = "") -> None:

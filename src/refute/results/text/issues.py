@@ -9,10 +9,6 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from refute.issue.drafting.original import TrialRun, shortened
-from refute.results.text.changes import (
-    differences_table,
-    print_changes,
-)
 
 if TYPE_CHECKING:
     from refute.issue.contract import Reproduction
@@ -111,6 +107,8 @@ def print_ranked(ranked: RankedFixes, console: Console) -> None:
 
 
 def _print_pair(pair: Pair, ranked: RankedFixes, console: Console) -> None:
+    from refute.results.text.changes import differences_table
+
     names = ranked.fixes[pair.first], ranked.fixes[pair.second]
     if pair.differences:
         console.print(Text(f"{names[0]} and {names[1]} differ", style="bold"))
@@ -136,6 +134,8 @@ def _short(text: str) -> str:
 
 def print_fix(result: FixResult, console: Console) -> None:
     """The fix and its tests as diffs, what else it changes, what is claimed and why."""
+    from refute.results.text.changes import differences_table, print_changes
+
     claim = result.claim
     for patch in (result.patch, claim.tests if result.patch else ""):
         if patch.strip():
