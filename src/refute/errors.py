@@ -22,7 +22,7 @@ import os
 from pathlib import Path
 from typing import ClassVar
 
-from refute.core.variables import Variable
+from refute.core.starting import Variable
 
 BAD_INPUT, UNAVAILABLE, INTERNAL = 2, 3, 70
 """Exit statuses."""

@@ -12,7 +12,7 @@ import pytest
 
 import refute
 from refute.core.settings import OF_FILES, variables
-from refute.core.variables import Variable
+from refute.core.starting import Variable
 from refute.errors import InputError
 from refute.verbs.declared import SET_BY_SETTINGS
 from refute.verbs.hunt import HuntOptions

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from refute.models.retry import RetryPolicy
+from refute.models.dialects import RetryPolicy
 
 from .loopback import Loopback
 from .tiny import build_tiny

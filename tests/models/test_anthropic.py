@@ -10,9 +10,9 @@ import pytest
 
 from refute.errors import ModelUnavailable
 from refute.models.anthropic import AnthropicModel, as_chat, as_messages
+from refute.models.budget import Prices
 from refute.models.contract import Message, Sampling, Tool, ToolCall
-from refute.models.prices import Prices
-from refute.models.retry import RetryPolicy
+from refute.models.dialects import RetryPolicy
 from refute.testing.models import CHECKS, Check, Subject, conform
 
 from .loopback import Loopback, Reply

@@ -15,9 +15,9 @@ import pytest
 
 from refute.errors import AnswersPending, ContextTooLong, InputError, ModelUnavailable
 from refute.models.batch import open_batch
+from refute.models.budget import Price, Prices
 from refute.models.cache import SampleCache
 from refute.models.contract import Completion, Message, Sampling, Tool, ToolCall
-from refute.models.prices import Price, Prices
 from refute.models.session import Session
 from refute.testing.models import CHECKS, Check, Subject, conform
 

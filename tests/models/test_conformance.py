@@ -12,8 +12,7 @@ import pytest
 
 from refute.models.contract import Completion, Message, Sampling, Usage
 from refute.models.openai import OpenAIModel
-from refute.models.record import Recording
-from refute.models.replay import ReplayModel
+from refute.models.replay import Recording, ReplayModel
 from refute.models.scripted import ScriptedModel
 from refute.testing.models import CHECKS, Check, Subject, conform
 

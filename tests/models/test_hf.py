@@ -24,8 +24,7 @@ from refute.errors import ContextTooLong, InputError, ModelUnavailable
 from refute.models import hf
 from refute.models.checkpoint import find, load
 from refute.models.contract import GREEDY, Completion, Message, Sampling, Tool
-from refute.models.hf import TransformersModel, open_hf
-from refute.models.token_sampling import Draw, Ends
+from refute.models.hf import Draw, Ends, TransformersModel, open_hf
 from refute.testing.models import CHECKS, Check, Subject, conform
 
 from .tiny import CONTEXT, build_tiny

@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 
 from refute.errors import InputError, ModelUnavailable
+from refute.models.budget import Price
 from refute.models.chat import completions
 from refute.models.contract import Completion, Message, Sampling, Usage
+from refute.models.dialects import RetryPolicy
 from refute.models.openai import LARGEST, OpenAIModel
-from refute.models.prices import Price
-from refute.models.retry import RetryPolicy
 from refute.models.specs import open_model
 
 from .loopback import Loopback, Reply, chat

@@ -13,8 +13,8 @@ import pytest
 
 from refute.errors import ContextTooLong, InputError, ModelUnavailable, NotContinued
 from refute.models.contract import GREEDY, Completion, Message, Sampling, ToolCall
+from refute.models.dialects import RetryPolicy, retry_after
 from refute.models.openai import OpenAIModel
-from refute.models.retry import RetryPolicy, retry_after
 
 from .loopback import Loopback, Reply, chat, error, obedient
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError
+from refute.models.budget import FREE, Price, Prices
 from refute.models.contract import Usage
 from refute.models.openai import OpenAIModel
-from refute.models.prices import FREE, Price, Prices
 from refute.models.replay import ReplayModel
 from refute.models.scripted import ScriptedModel
 from refute.models.specs import open_model

@@ -11,12 +11,10 @@ from pathlib import Path
 import pytest
 
 from refute.errors import BudgetExceeded, ContextTooLong, InputError, ModelUnavailable
-from refute.models.budget import Budget, Ledger
+from refute.models.budget import Budget, Ledger, Price, Prices
 from refute.models.cache import SampleCache, cache_path
 from refute.models.contract import GREEDY, Completion, Message, Sampling, Usage
-from refute.models.prices import Price, Prices
-from refute.models.record import Recording
-from refute.models.replay import ReplayModel
+from refute.models.replay import Recording, ReplayModel
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session, SessionAsker
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from refute.core.jsontext import parse_json
+from refute.core.files import parse_json
 from refute.errors import InputError
 
 PUBLISHED = False

@@ -1,15 +1,42 @@
-"""Reading files that a user names or a run left behind: never for ever, never without bound."""
+"""Reading files and JSON of others: never for ever, without bound, or deeper than can be walked."""
 
 from __future__ import annotations
 
 import errno
 import gzip
 import io
+import json
 import os
 import stat
 import zlib
 from pathlib import Path
 from typing import IO, Any, Protocol
+
+DEEPEST = 100
+"""Objects and lists within each other. Python's recursion ends near 1,000 calls, and what looks at
+a value takes several for each level."""
+
+_CONTAINERS = frozenset({dict, list})
+
+
+def parse_json(text: str | bytes, *, deepest: int = DEEPEST) -> Any:
+    """The value of a JSON text. Raises `ValueError`, its text says what is wrong."""
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    level = [value] if type(value) in _CONTAINERS else []
+    for _ in range(deepest + 1):
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if type(parent) is dict else parent)
+            if type(child) in _CONTAINERS
+        ]
+        if not level:
+            return value
+    raise ValueError("nested too deeply")
+
 
 _PART = 1 << 20
 LARGEST = 256 << 20

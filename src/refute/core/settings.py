@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from refute.core.files import parse_toml, read_file
 from refute.core.parameters import Parameter, check_value, nearest, pairs_of, read_text
-from refute.core.variables import Variable
+from refute.core.starting import Variable
 from refute.errors import InputError
 
 FILE = "pyproject.toml"

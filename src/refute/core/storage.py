@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from refute.core.variables import Variable
+from refute.core.starting import Variable
 from refute.errors import InputError
 from refute.workspace.rooted_files import open_folder, replace_file
 

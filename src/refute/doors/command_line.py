@@ -23,7 +23,7 @@ from typing import Any
 
 import click
 
-from refute.core.variables import Variable
+from refute.core.starting import Variable
 from refute.errors import BAD_INPUT, InputError
 from refute.verbs import VERBS
 from refute.verbs.declared import command_of

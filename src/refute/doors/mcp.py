@@ -23,7 +23,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from refute.core.jsontext import parse_json
+from refute.core.files import parse_json
 from refute.doors.arguments import WRITING
 from refute.doors.calls import all_ended, call
 from refute.doors.verbs import VERBS

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import msgspec
 
+from refute.core.starting import Variable
 from refute.core.storage import SCRATCH
-from refute.core.variables import Variable
 from refute.errors import BAD_INPUT, UNAVAILABLE, told
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from refute.core.files import read_file
-from refute.core.jsontext import parse_json
+from refute.core.files import parse_json, read_file
 from refute.core.problems import DoctestSession, Expression, Invocation, UnitTest, Want
 from refute.errors import InputError
 from refute.function.called_as import called_as

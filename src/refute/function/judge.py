@@ -29,8 +29,7 @@ from refute.function.llm.generation import Generator, Sampler, build_ut, same_ou
 from refute.function.llm.options import SuiteOptions
 from refute.function.llm.results import Output, Suite
 from refute.function.llm.search_partner import multiplied
-from refute.models.contract import Asker
-from refute.models.gather import together
+from refute.models.contract import Asker, together
 from refute.models.reward import Scorer
 from refute.prompts import render
 from refute.sandbox import Limits, Outcome, Program

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from refute.core.methods import Context, MethodSpec
 from refute.core.parameters import parameter
-from refute.core.presets import departures, preset_of
 from refute.core.problems import FunctionProblem
 from refute.core.remarks import remark, warn_of_gaps
-from refute.core.selection import chosen_method, options_of
+from refute.core.selection import chosen_method, departures, options_of, preset_of
 from refute.errors import InputError
 from refute.function.contract import Ask, MethodResult, Seen, Skipped, State
 from refute.function.given_tests import ModuleTests, read_description, read_given

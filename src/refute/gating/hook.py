@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from refute.core.jsontext import parse_json
+from refute.core.files import parse_json
 from refute.core.storage import cache_folder, write_atomically
 from refute.errors import InputError
 from refute.gating.judging import Judged

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from refute import recording
-from refute.core.jsontext import parse_json
+from refute.core.files import parse_json
 from refute.core.methods import Bounds
 from refute.errors import PatchRejected
 from refute.issue.context.neighbours import neighbouring_tests

@@ -48,7 +48,7 @@ class Asked:
         of_model=True,
         in_files=True,
     )
-    """Sets what is not in `set`: see `refute.core.presets`."""
+    """Sets what is not in `set`: see `refute.core.selection`."""
     prompts: Path | None = parameter(
         None,
         "Folder of prompt templates that replace built-in ones of the same name.",
@@ -110,7 +110,7 @@ async def sessions(asked: Asked) -> AsyncIterator[tuple[Session, Session | None]
     """The open model, and the one that writes the tests where it is another; as in
     `open_sessions`."""
     from refute.models.budget import Budget, Ledger
-    from refute.models.record import Recording
+    from refute.models.replay import Recording
 
     clerk = OPENER.get()
     async with AsyncExitStack() as stack:

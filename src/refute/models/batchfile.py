@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from refute.core.files import append_whole, open_file, read_file
-from refute.core.jsontext import parse_json
+from refute.core.files import append_whole, open_file, parse_json, read_file
 from refute.core.storage import write_atomically
 from refute.errors import InputError
 from refute.models.chat import completions

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from refute.core.jsontext import parse_json
+from refute.core.files import parse_json
 from refute.core.storage import cache_folder
 from refute.errors import InputError
 from refute.models.contract import Completion

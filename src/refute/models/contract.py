@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Literal, Protocol, TypeGuard
+from typing import Any, Literal, Protocol, TypeGuard, TypeVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,3 +160,20 @@ class Asker(Protocol):
         where the last message is the assistant's and the model cannot go on from there.
         """
         ...
+
+
+Result = TypeVar("Result")
+
+
+async def together(jobs: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """Their results, in their order, all at once. Raises the first exception, when all have ended.
+
+    So every one gets to put its question, even where the answers come later (`AnswersPending`).
+    """
+    ended = await asyncio.gather(*jobs, return_exceptions=True)
+    results: list[Result] = []
+    for one in ended:
+        if isinstance(one, BaseException):
+            raise one
+        results.append(one)
+    return results

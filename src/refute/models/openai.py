@@ -21,13 +21,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from refute.core import extras
-from refute.core.jsontext import parse_json
+from refute.core.files import parse_json
 from refute.errors import ContextTooLong, InputError, ModelUnavailable, NotContinued
+from refute.models.budget import is_local
 from refute.models.chat import CONTINUING, completions, request_body
 from refute.models.contract import Completion, Message, Sampling, to_be_continued
-from refute.models.dialects import Complaint, one_line, read_complaint
-from refute.models.prices import is_local
-from refute.models.retry import RetryPolicy, retry_after
+from refute.models.dialects import Complaint, RetryPolicy, one_line, read_complaint, retry_after
 
 if TYPE_CHECKING:
     from httpx import AsyncClient, Response

@@ -18,11 +18,10 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 
 from refute.errors import ModelUnavailable
-from refute.models.budget import Budget, Ledger
+from refute.models.budget import Budget, Ledger, Price, Prices
 from refute.models.cache import Sample, SampleCache
 from refute.models.contract import Completion, Message, Model, Sampling, Tally
-from refute.models.prices import Price, Prices
-from refute.models.record import Noted, Recording
+from refute.models.replay import Noted, Recording
 from refute.models.serialization import digest
 
 USUAL = Sampling()

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from refute.core.variables import Variable
+from refute.core.starting import Variable
 
 SITE = Path(__file__).resolve().parent / "site"
 """The folder to be readable inside the sandbox or container, at `site` of `environment`."""

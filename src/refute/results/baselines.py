@@ -14,8 +14,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, ValidationError, convert, to_builtins
 
-from refute.core.files import read_file
-from refute.core.jsontext import parse_json
+from refute.core.files import parse_json, read_file
 from refute.core.storage import write_output
 from refute.errors import InputError
 from refute.function.contract import FailingTest, Finding

@@ -23,7 +23,6 @@ from refute.core.problems import Invocation
 from refute.core.starting import python_options
 from refute.errors import SandboxUnavailable
 from refute.sandbox import waiting
-from refute.sandbox.answers import Answers, outcomes, read_frames
 from refute.sandbox.cleanup import inode, remove
 from refute.sandbox.contract import (
     DEFAULT_LIMITS,
@@ -35,7 +34,17 @@ from refute.sandbox.contract import (
     TimedOut,
 )
 from refute.sandbox.interpreter import Interpreter, this_interpreter
-from refute.sandbox.payloads import Head, Heads, calls_packed, programs_packed, sealed, shared
+from refute.sandbox.payloads import (
+    Answers,
+    Head,
+    Heads,
+    calls_packed,
+    outcomes,
+    programs_packed,
+    read_frames,
+    sealed,
+    shared,
+)
 from refute.sandbox.waiting import Waits, finished
 
 __all__ = ["ALL_MEASURES", "LocalSandbox"]

@@ -19,8 +19,8 @@ from rich.table import Table
 from rich.text import Text
 
 from refute.core.extras import EXTRAS, install, missing
+from refute.core.starting import Variable
 from refute.core.storage import ScratchFolder
-from refute.core.variables import Variable
 from refute.verbs.options import json_option
 from refute.verbs.output import consoles, print_json
 

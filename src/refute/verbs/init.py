@@ -16,8 +16,7 @@ from typing import Any
 import click
 
 from refute.core.extras import requirement
-from refute.core.files import read_file
-from refute.core.jsontext import parse_json
+from refute.core.files import parse_json, read_file
 from refute.core.storage import refuse_links, write_output
 from refute.errors import InputError
 from refute.verbs.calling import Shown

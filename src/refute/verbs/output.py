@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.core.variables import Variable
+from refute.core.starting import Variable
 from refute.errors import BAD_INPUT, INTERNAL, UNAVAILABLE, told
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.core.variables import Variable
+from refute.core.starting import Variable
 from refute.verbs.declared import SET_BY_SETTINGS, command_of, declared_by, told
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from refute.core.files import read_file
-from refute.core.jsontext import parse_json
+from refute.core.files import parse_json, read_file
 from refute.core.storage import cache_folder
 from refute.errors import InputError
 from refute.workspace.base import Base

@@ -19,8 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from refute.core.starting import Variable
 from refute.core.storage import cache_folder
-from refute.core.variables import Variable
 from refute.errors import EnvironmentBroken, WorkspaceUnavailable
 from refute.workspace.cache import ensure, key_of
 from refute.workspace.interpreter_facts import InterpreterFacts, interpreter_facts

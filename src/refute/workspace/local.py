@@ -16,9 +16,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from refute.core.starting import python_options
+from refute.core.starting import Variable, python_options
 from refute.core.storage import cache_folder
-from refute.core.variables import Variable
 from refute.errors import WorkspaceUnavailable
 from refute.probe import SITE
 from refute.workspace.backend import Execution

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from refute.core.variables import Variable
+from refute.core.starting import Variable
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.workspace.gitrun import GitFailed, git
 

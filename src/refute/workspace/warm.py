@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from refute.core.jsontext import parse_json
+from refute.core.files import parse_json
 from refute.errors import WorkspaceUnavailable
 from refute.workspace.contract import TestSelection, Workspace
 

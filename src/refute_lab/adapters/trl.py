@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from refute.errors import InputError
-from refute.models.gather import together
+from refute.models.contract import together
 from refute_lab.adapters.scoring import score_async, text_of
 from refute_lab.rewards.pool import ManyAtOnce
 

@@ -17,12 +17,11 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from refute.core.files import read_file
-from refute.core.jsontext import parse_json
+from refute.core.files import parse_json, read_file
 from refute.core.problems import IssueProblem
 from refute.core.remarks import remark
+from refute.core.starting import Variable
 from refute.core.storage import write_output
-from refute.core.variables import Variable
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.verbs.calling import Shown, path_of
 from refute.workspace.factory import open_workspace, prepare

@@ -22,8 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from refute.core.files import read_file
-from refute.core.jsontext import parse_json
+from refute.core.files import parse_json, read_file
 from refute.core.methods import Bounds, Context, Given, Spawn, Task
 from refute.core.problems import IssueKey, IssuePrediction, IssueProblem
 from refute.core.remarks import remark
@@ -84,7 +83,7 @@ class IssueBenchSettings:
     method: str
     model: str | None = None
     preset: str | None = None
-    """Whose values the options that were not given have (`refute.core.presets`)."""
+    """Whose values the options that were not given have (`refute.core.selection`)."""
     prompts: str | None = None
     """A digest of the user's own templates (`refute.prompts`)."""
     tester: str | None = None

@@ -22,8 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from refute.core.files import read_file, unpack
-from refute.core.jsontext import parse_json
+from refute.core.files import parse_json, read_file, unpack
 from refute.core.problems import Call, FunctionKey, Invocation
 from refute.core.storage import cache_folder, write_atomically
 from refute.sandbox import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from refute.core.extras import need
-from refute.core.variables import Variable
+from refute.core.starting import Variable
 from refute.errors import InputError
 from refute.verbs.declared import FILE
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from refute.core.variables import Variable
+from refute.core.starting import Variable
 from refute.errors import DatasetError
 from refute_lab.datasets.item import Evaluation, Item, LoaderOptions, Subset, evaluated, with_code
 from refute_lab.datasets.rows import Row

@@ -13,7 +13,7 @@ import math
 import re
 from typing import Any
 
-from refute.core.jsontext import parse_json
+from refute.core.files import parse_json
 from refute.source.literals import parse_literal
 from refute.source.syntax import lifted_limits
 

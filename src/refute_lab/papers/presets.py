@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from refute.core.methods import Level
-from refute.core.presets import Preset
+from refute.core.selection import Preset
 
 _PAPER = Preset(
     "paper",

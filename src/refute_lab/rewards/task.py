@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from refute.core.jsontext import parse_json
+from refute.core.files import parse_json
 from refute.core.problems import Call
 from refute.errors import InputError
 from refute.sandbox import Limits, Sandbox, values

@@ -14,8 +14,7 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 import refute
-from refute.core.files import append_whole, open_file
-from refute.core.jsontext import parse_json
+from refute.core.files import append_whole, open_file, parse_json
 from refute.core.processes import Failed
 from refute.core.remarks import remark
 from refute.core.storage import write_atomically

@@ -19,14 +19,13 @@ from typing import Annotated, Any
 
 import msgspec
 
-from refute.core.jsontext import parse_json
+from refute.core.files import parse_json
 from refute.core.remarks import remark
 from refute.models.asking import OPENER, Asked, said
 from refute.models.batch import BatchModel, Question, open_batch
-from refute.models.budget import Budget, Ledger
+from refute.models.budget import Budget, Ledger, Prices
 from refute.models.contract import Message, Sampling, Tally
-from refute.models.prices import Prices
-from refute.models.record import Noted, Recording
+from refute.models.replay import Noted, Recording
 from refute.models.serialization import (
     completion_from,
     message_from,

@@ -17,7 +17,7 @@ from pathlib import Path
 import uvicorn
 import uvloop
 
-from refute.core.variables import Variable
+from refute.core.starting import Variable
 from refute.errors import InputError, SandboxUnavailable
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.missing_protections import gaps

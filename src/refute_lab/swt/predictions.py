@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from refute.core.files import read_file, unpack
-from refute.core.jsontext import parse_json
+from refute.core.files import parse_json, read_file, unpack
 from refute.core.problems import IssueKey
 from refute.core.storage import write_output
 from refute.errors import InputError

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from refute.core.variables import Variable
+from refute.core.starting import Variable
 from refute.errors import DatasetError
 from refute.source.syntax import parse_module
 from refute_lab.datasets import function_datasets, load

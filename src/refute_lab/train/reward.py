@@ -23,8 +23,7 @@ from refute.core.remarks import remark
 from refute.errors import LimitReached, Unavailable
 from refute.function.llm.generation import read_proposal, shape_of
 from refute.function.llm.results import NO_EXCEPTION, Output
-from refute.models.contract import Completion
-from refute.models.gather import together
+from refute.models.contract import Completion, together
 from refute.sandbox.pool import AsyncSandbox
 from refute_lab.adapters.scoring import text_of
 from refute_lab.benches.grade import TestVerdict, grade_tests

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from refute.core.methods import Context
-from refute.core.presets import departures, preset_of, presets_of
 from refute.core.problems import FunctionKey, FunctionProblem
 from refute.core.registry import METHODS
-from refute.core.selection import options_of
+from refute.core.selection import departures, options_of, preset_of, presets_of
 from refute.errors import InputError, NotContinued
 from refute.function.contract import MethodResult
 from refute.function.llm.debugging import conversation

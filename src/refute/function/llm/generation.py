@@ -22,8 +22,7 @@ from refute.function.llm.answers import final_text, read_output, read_test
 from refute.function.llm.options import SuiteOptions
 from refute.function.llm.results import Attempt, Output, Suite, Unreadable, Vote
 from refute.function.llm.value_resolution import resolve_call, resolve_output
-from refute.models.contract import Asker, Completion, Message, Sampling
-from refute.models.gather import together
+from refute.models.contract import Asker, Completion, Message, Sampling, together
 from refute.prompts import render
 from refute.sandbox.equality import equal
 from refute.sandbox.pool import AsyncSandbox

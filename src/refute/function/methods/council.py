@@ -62,7 +62,7 @@ from refute.function.llm.solutions import draw_solutions
 from refute.function.llm.value_resolution import resolve_call
 from refute.function.llm.versions import distinguishing
 from refute.function.search.engine import trusted_tests
-from refute.models.gather import together
+from refute.models.contract import together
 from refute.prompts import render
 from refute.sandbox import Limits, Outcome, Program
 from refute.sandbox.equality import expect_test, matches

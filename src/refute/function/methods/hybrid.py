@@ -55,7 +55,7 @@ from refute.function.llm.versions import (
     round_edits,
     suite_of,
 )
-from refute.models.gather import together
+from refute.models.contract import together
 from refute.prompts import render
 from refute.sandbox import Outcome
 

@@ -8,7 +8,7 @@ from refute.models.specs import Connection, Provider
 
 def _open(rest: str, link: Connection) -> Model:
     from refute.models.anthropic import AnthropicModel
-    from refute.models.retry import RetryPolicy
+    from refute.models.dialects import RetryPolicy
 
     retry = RetryPolicy(attempt=link.timeout, total=3 * link.timeout)
     return AnthropicModel(rest, base_url=link.base_url, concurrency=link.concurrency, retry=retry)

@@ -7,8 +7,8 @@ from refute.models.specs import Connection, Provider
 
 
 def _open(rest: str, link: Connection) -> Model:
+    from refute.models.dialects import RetryPolicy
     from refute.models.openai import OpenAIModel
-    from refute.models.retry import RetryPolicy
 
     retry = RetryPolicy(attempt=link.timeout, total=3 * link.timeout)
     return OpenAIModel(rest, base_url=link.base_url, concurrency=link.concurrency, retry=retry)

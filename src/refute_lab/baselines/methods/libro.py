@@ -23,8 +23,7 @@ from refute.errors import ContextTooLong
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import Original, TrialRun, described, shortened
 from refute.issue.drafting.steady import scrubbed
-from refute.models.contract import Asker, Message, Sampling
-from refute.models.gather import together
+from refute.models.contract import Asker, Message, Sampling, together
 from refute.prompts import render
 from refute_lab.baselines.methods.zeroshot import PromptOptions, drafts
 

@@ -8,8 +8,7 @@ import re
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from refute.core.files import read_file, unpack
-from refute.core.jsontext import parse_json
+from refute.core.files import parse_json, read_file, unpack
 from refute.errors import InputError
 from refute.workspace.report_cache import read_report, report_data
 from refute.workspace.statuses import TestStatus
