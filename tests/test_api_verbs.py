@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
 import logging
-import pkgutil
 import re
 import subprocess
 import sys
@@ -23,7 +21,6 @@ import refute_lab
 from refute.core.methods import NoOptions, finished
 from refute.core.registry import METHODS
 from refute.doors import command_line
-from refute.verbs.calling import Shown
 from refute_lab.api.benchmarks import statistics
 from refute_lab.api.reporting import report
 from refute_lab.api.training_data import training_data
@@ -366,14 +363,3 @@ def test_a_plan_of_training_data_is_the_same_document(
     assert printed(capsys, *arguments) == (0, document)
     assert document["settings"]["faults"] == 3
     assert not Path("out").exists()
-
-
-def test_each_result_is_one_line() -> None:
-    """No dataclass below writes all of its fields."""
-    for module in pkgutil.iter_modules(refute.verbs.__path__, "refute.verbs."):
-        importlib.import_module(module.name)
-    left = [Shown]
-    while left:
-        one = left.pop()
-        left += one.__subclasses__()
-        assert one.__repr__ is Shown.__repr__, one

@@ -147,30 +147,6 @@ def test_hunt_json(refute: Run, method: Scripted, file: Path) -> None:
     assert method.problems[0].description.startswith("Half of n.")
 
 
-def test_hunt_looks_at_every_function(refute: Run, method: Scripted, file: Path) -> None:
-    status, out, _ = refute("hunt", file, "--json", "-n", 1)
-    document = json.loads(out)
-    assert status == 1
-    assert [(f["function"], len(f["tests"]), f["found"]) for f in document["functions"]] == [
-        ("half", 1, True),
-        ("fine", 0, False),
-    ]
-    assert document["found"] is True
-    assert refute("hunt", f"{file}::fine")[0] == 5
-
-
-def test_hunt_table(refute: Run, method: Scripted, file: Path) -> None:
-    _, out, _ = refute("hunt", f"{file}::half")
-    for text in (
-        "half is wrong",
-        "half(4)",
-        "description line 3",
-        "search (75%)",
-        "raises KeyError",
-    ):
-        assert text in out
-
-
 def test_without_an_oracle(refute: Run, method: Scripted, file: Path) -> None:
     method.failing, method.findings = (), (CRASH,)
     method.notes = ("no oracle for outputs",)
@@ -182,13 +158,6 @@ def test_without_an_oracle(refute: Run, method: Scripted, file: Path) -> None:
     (test,) = json.loads(out)["tests"]
     assert (test["status"], test["expected"]) == ("crash", None)
     assert err == "refute: half: no oracle for outputs\n"
-
-
-def test_no_oracle_is_said(refute: Run, method: Scripted, file: Path) -> None:
-    status, out, _ = refute("hunt", f"{file}::fine")
-    assert status == 5
-    assert "fine: cannot tell" in out
-    assert "note: no oracle: neither the description nor a test says" in out
 
 
 def test_hunt_writes_a_test_file(refute: Run, method: Scripted, file: Path) -> None:

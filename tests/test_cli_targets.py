@@ -71,13 +71,6 @@ def test_a_folder(refute: Run, project: Path, jobs: int) -> None:
     assert "1 cannot be loaded" in err
 
 
-def test_text_names_file_and_function(refute: Run, project: Path) -> None:
-    _, out, _ = refute("hunt", "shop", "--budget", 30)
-    assert "shop/wrong.py::half2 is wrong" in out
-    assert "shop/fine.py::fine: passes what is known (1 example)" in out
-    assert "shop/fine.py::unknown: cannot tell" in out
-
-
 def test_debug_writes_every_file(refute: Run, project: Path) -> None:
     (project / "more.py").write_text(WRONG.format(n="3"))
     status, out, err = refute("debug", "shop.wrong", "more.py", "--write", "--json", "--budget", 5)

@@ -132,13 +132,6 @@ def test_a_missing_extra_is_one_line(
     assert (status, out, err.splitlines()[-1]) == (2, "", f"refute: {line}")
 
 
-@pytest.mark.usefixtures("bare")
-def test_doctor_names_the_extras(refute: Run) -> None:
-    _, out, _ = refute("doctor")
-    assert "httpx missing: models behind a server" in " ".join(out.split())
-    assert f"model: pip install '{HERE}[model]'\n" in out
-
-
 @pytest.mark.parametrize(
     ("recorded", "wanted"),
     [

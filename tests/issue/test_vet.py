@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from refute.core.methods import Bounds
-from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.vet import Vetted, vet_fix
 
-from .projects import FILES, FIX, GOLDEN_TESTS, Project
+from .projects import FIX, GOLDEN_TESTS, Project
 
 NO_FIX = FIX.replace("+        return high", "+        return (low)")
 BREAKS = FIX.replace("+        return high", "+        return high\n+    return high").replace(
@@ -84,20 +83,3 @@ def test_cannot_tell_without_a_reproducing_test(project: Project) -> None:
         passes = GOLDEN_TESTS.replace("clamp(10, 0, 9) == 9", now)
         assert vet(project, FIX, passes).reason == "no reproducing test fails on the original code"
     assert vet(project, FIX, "no diff at all").verdict == "cannot tell"
-
-
-def test_neighbours() -> None:
-    assert neighbouring_tests(["shapes/line.py"], FILES) == ("tests/test_line.py",)
-    assert neighbouring_tests(["shapes/colour.py"], FILES) == ("tests/test_colour.py",)
-    assert neighbouring_tests(["README.md"], FILES) == ()
-    files = {
-        "src/pkg/core.py": "x = 1\n",
-        "tests/test_api.py": "from pkg.core import x\n\ndef test_x():\n    assert x\n",
-        "tests/test_core.py": "def test_it():\n    pass\n",
-        "tests/helpers.py": "from pkg.core import x\n",
-        "tests/test_other.py": "import json\n\ndef test_json():\n    pass\n",
-        "tests/broken.py": "def test_(:\n",
-    }
-    found = neighbouring_tests(["src/pkg/core.py"], files)
-    assert found == ("tests/test_core.py", "tests/test_api.py")
-    assert neighbouring_tests(["src/pkg/core.py"], files, most=1) == ("tests/test_core.py",)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from refute.core.methods import Context, Given, MethodSpec
-from refute.errors import ContextTooLong, InputError, ModelUnavailable
+from refute.errors import ContextTooLong, InputError
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import TrialRun
 from refute.models.contract import Message
@@ -152,12 +152,6 @@ def test_the_prompt_of_the_row(project: Project) -> None:
     assert answers.prompts == ["Write a test."]
 
 
-def test_context_is_bounded(project: Project) -> None:
-    answers = Answers([RIGHT])
-    run(ScriptedModel(answers), project, zeroshotplus, context_tokens=200)
-    assert answers.prompts[0].count("[start of ") <= 4  # two are the example's
-
-
 @pytest.mark.parametrize("method", [zeroshot, libro])
 def test_an_issue_that_is_too_long_is_an_error(project: Project, method: object) -> None:
     asked: list[int] = []
@@ -201,12 +195,6 @@ def test_a_long_draft_is_cut_for_the_judge(project: Project) -> None:
     assert [size > 6000 for size in judged] == [True, False]
     assert found.steps[0]["accepted"] is True
     assert "long long" in found.prediction.patch
-
-
-def test_without_a_model(project: Project) -> None:
-    work = zeroshot(project.problem, ctx=Context(workspace=project.spawn))
-    with pytest.raises(ModelUnavailable, match="add --model"):
-        asyncio.run(work)
 
 
 # -- LIBRO -----------------------------------------------------------------------------------------

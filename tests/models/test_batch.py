@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from refute.errors import AnswersPending, ContextTooLong, InputError, ModelUnavailable
+from refute.errors import AnswersPending, InputError, ModelUnavailable
 from refute.models.batch import open_batch
 from refute.models.budget import Price, Prices
 from refute.models.cache import SampleCache
-from refute.models.contract import Completion, Message, Sampling, Tool, ToolCall
+from refute.models.contract import Completion, Message, Sampling
 from refute.models.session import Session
 from refute.testing.models import CHECKS, Check, Subject, conform
 
@@ -167,16 +167,6 @@ def test_an_answer_whose_id_begins_with_the_tag_counts(tmp_path: Path) -> None:
     assert ask(tmp_path, "hello", n=1, seed=0) == ["hello/0"]
 
 
-def test_asked_again_before_the_answers_it_is_written_once(tmp_path: Path) -> None:
-    for _ in range(3):
-        pending(tmp_path, "a", n=2)
-        pending(tmp_path, "b")
-    assert [request["body"]["messages"][0]["content"] for request in requests(tmp_path)] == [
-        "a",
-        "b",
-    ]
-
-
 def test_samples_that_are_open_are_not_asked_for_in_another_cut(tmp_path: Path) -> None:
     pending(tmp_path, "a", n=5, first=0)
     pending(tmp_path, "a", n=8, first=0)
@@ -205,13 +195,6 @@ def test_fewer_choices_than_asked_for_then_one_by_one(tmp_path: Path) -> None:
     assert [body["seed"] for body in bodies] == [1, 2, 3], "other seeds, or all would be the same"
     answer(tmp_path, lambda body: texts_of(body)[:1])
     assert ask(tmp_path, "n?", n=4, seed=0) == ["n?/0", "n?/1", "n?/2", "n?/3"]
-
-
-def test_more_choices_than_asked_for_are_left_out(tmp_path: Path) -> None:
-    pending(tmp_path, "a", n=2)
-    answer(tmp_path, lambda body: ["x", "y", "z"])
-    pending(tmp_path, "a", n=3)
-    assert [request["body"].get("n", 1) for request in requests(tmp_path)] == [1]
 
 
 def test_an_answer_without_choices_is_asked_for_again(tmp_path: Path) -> None:
@@ -259,58 +242,6 @@ def test_an_error_that_stays_is_reported_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "responses.jsonl").unlink()
     pending(tmp_path, "a")
     assert len(requests(tmp_path)) == 2
-
-
-def test_a_prompt_that_is_too_long_says_so(tmp_path: Path) -> None:
-    pending(tmp_path, "a")
-    (request,) = requests(tmp_path)
-    row = error_row(request, 400, "This model's maximum context length is 8192 tokens.")
-    (tmp_path / "responses.jsonl").write_text(f"{row}\n")
-    with pytest.raises(ContextTooLong, match="8192"):
-        ask(tmp_path, "a")
-
-
-def test_stop_strings_are_cut_even_where_the_server_did_not(tmp_path: Path) -> None:
-    pending(tmp_path, "a", stop=("END",))
-    assert requests(tmp_path)[0]["body"]["stop"] == ["END"]
-    answer(tmp_path, lambda body: ["one END two"])
-    assert ask(tmp_path, "a", stop=("END",)) == ["one "]
-
-
-def test_tools_travel_both_ways(tmp_path: Path) -> None:
-    tool = Tool("bash", "Run a command.", '{"type": "object", "properties": {}}')
-    sampling = Sampling(tools=(tool,))
-    used = [
-        Message("user", "go"),
-        Message("assistant", "", (ToolCall("c1", "bash", '{"x": 1}'),)),
-        Message("tool", "done", tool_call_id="c1"),
-    ]
-
-    def generate() -> Completion:
-        model = open_batch(str(tmp_path))
-        return asyncio.run(model.generate(used, n=1, sampling=sampling))[0]
-
-    with pytest.raises(AnswersPending):
-        generate()
-    (request,) = requests(tmp_path)
-    assert request["body"]["tools"][0]["function"]["name"] == "bash"
-    assert request["body"]["messages"][1]["tool_calls"][0]["function"]["arguments"] == '{"x": 1}'
-    assert request["body"]["messages"][2]["tool_call_id"] == "c1"
-    call = {"id": "c2", "type": "function", "function": {"name": "bash", "arguments": "{oops"}}
-    message = {"role": "assistant", "content": None, "tool_calls": [call]}
-    choices = [{"index": 0, "message": message, "finish_reason": "tool_calls"}]
-    (tmp_path / "responses.jsonl").write_text(row(request, [], choices=choices) + "\n")
-    got = generate()
-    assert got.tool_calls == (ToolCall("c2", "bash", "{oops"),)
-    assert (got.text, got.finish_reason) == ("", "tool_calls")
-
-
-def test_usage_counts_the_prompt_once(tmp_path: Path) -> None:
-    pending(tmp_path, "a", n=2)
-    answer(tmp_path)
-    got = asyncio.run(open_batch(str(tmp_path)).generate(user("a"), n=2, sampling=SAMPLING))
-    assert [c.usage.prompt_tokens for c in got] == [10, 0]
-    assert sum(c.usage.completion_tokens for c in got) == 8
 
 
 def test_the_model_is_named_by_the_spec_then_by_the_file(tmp_path: Path) -> None:

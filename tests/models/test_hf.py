@@ -83,12 +83,6 @@ def test_conformance(check: Check, tiny_model: Path) -> None:
     conform(check, Subject(lambda: open_hf(str(tiny_model)), seeds=True, limit=CONTEXT))
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: str(check.__name__))
-def test_conformance_with_an_adapter(check: Check, tiny_model: Path, adapter: Path) -> None:
-    spec = f"{tiny_model}+{adapter}"
-    conform(check, Subject(lambda: open_hf(spec), seeds=True, limit=CONTEXT))
-
-
 def test_greedy_is_transformers_own(model: TransformersModel, tiny_model: Path) -> None:
     from transformers import AutoModelForCausalLM
 
@@ -228,15 +222,6 @@ def test_a_stop_string_over_several_tokens_and_characters_of_several_bytes() -> 
     for length in range(1, len(data) + 1):
         ends(torch.tensor([[0, 0, *data[:length]]]), None)
     assert ends.length == [len("abcdé END🎉".encode())]
-
-
-def test_stopping_early_does_not_generate_further(model: TransformersModel) -> None:
-    (whole,) = asyncio.run(model.generate(user("hello"), n=1, sampling=SHORT))
-    stop = whole.text[2:4]
-    sampling = Sampling(temperature=0.0, top_p=1.0, max_tokens=16, stop=(stop,))
-    (cut,) = asyncio.run(model.generate(user("hello"), n=1, sampling=sampling))
-    assert cut.text == whole.text[: whole.text.index(stop)]
-    assert cut.usage.completion_tokens < whole.usage.completion_tokens
 
 
 def test_the_end_of_a_turn_is_a_stop(tiny_model: Path, tmp_path: Path) -> None:

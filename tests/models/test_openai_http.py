@@ -73,11 +73,6 @@ def test_tops_up_where_fewer_choices_come(server: Loopback, quick_retry: RetryPo
     assert [body["seed"] for body in server.requests] == [100, 103, 106]
 
 
-def test_cuts_what_is_too_much(server: Loopback, quick_retry: RetryPolicy) -> None:
-    server.behaviour = lambda body, before: chat(list("abcdef"))
-    assert texts(ask(server, quick_retry, n=2)) == ["a", "b"]
-
-
 def test_remembers_that_n_is_ignored(server: Loopback, quick_retry: RetryPolicy) -> None:
     server.behaviour = lambda body, before: obedient({**body, "n": 1}, before)
     ask(server, quick_retry, n=4, times=2)
@@ -110,17 +105,6 @@ def test_what_is_refused_is_left_out_from_then_on(
     assert "temperature" not in server.requests[-1]
     assert server.requests[-1]["top_p"] == 0.9
     assert [record.args[1] for record in caplog.records if record.args] == ["seed", "temperature"]  # type: ignore[index]
-
-
-def test_max_tokens_under_its_other_name(server: Loopback, quick_retry: RetryPolicy) -> None:
-    def behave(body: dict[str, Any], before: int) -> Reply:
-        if "max_tokens" in body:
-            text = "Unsupported parameter: 'max_tokens' is not supported with this model. "
-            return error(400, text + "Use 'max_completion_tokens' instead.", param="max_tokens")
-        return chat([str(body["max_completion_tokens"])])
-
-    server.behaviour = behave
-    assert texts(ask(server, quick_retry, sampling=Sampling(max_tokens=77))) == ["77"]
 
 
 def test_tools_are_never_left_out(server: Loopback, quick_retry: RetryPolicy) -> None:

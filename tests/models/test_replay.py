@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError, ModelUnavailable
-from refute.models.contract import GREEDY, Completion, Message, Sampling
+from refute.models.contract import GREEDY, Message, Sampling
 from refute.models.replay import ReplayModel
 
 HELLO = [Message("user", "hello")]
@@ -98,17 +98,3 @@ def test_the_name_tells_contents_apart(tmp_path: Path) -> None:
     other = ReplayModel(write(tmp_path / "a.jsonl", {"messages": ASKED, "completion": "y"})).name
     assert one == same != other
     assert one.startswith("replay:a.jsonl")
-
-
-def test_completions_keep_all_their_parts(tmp_path: Path) -> None:
-    completion = {
-        "text": "",
-        "finish_reason": "tool_calls",
-        "tool_calls": [{"id": "1", "name": "f", "arguments": "{"}],
-        "usage": {"prompt_tokens": 2, "completion_tokens": 1},
-    }
-    path = write(tmp_path / "a.jsonl", {"messages": ASKED, "completion": completion})
-    [answer] = asyncio.run(ReplayModel(path).generate(HELLO, n=1, sampling=GREEDY))
-    assert isinstance(answer, Completion)
-    assert answer.tool_calls[0].name == "f"
-    assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (2, 1)

@@ -10,7 +10,6 @@ import tempfile
 import textwrap
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -225,17 +224,6 @@ def test_a_long_job_is_not_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     with LocalSandbox() as box:
         sleepy = Program(code="import time\ndef f(): time.sleep(60)", entry_point="f")
         assert box.run(sleepy, [Call()], Limits(wall=3.0)) == [TimedOut("wall")]
-
-
-def test_several_threads_and_sandboxes() -> None:
-    def work(seed: int) -> list[object]:
-        with LocalSandbox() as box:
-            program = Program(code=f"def f(x): return x * {seed}", entry_point="f")
-            return [box.run(program, [Call(args=(i,))])[0].value for i in range(20)]
-
-    with ThreadPoolExecutor(4) as pool:
-        for seed, found in enumerate(pool.map(work, range(6))):
-            assert found == [i * seed for i in range(20)]
 
 
 def test_started_from_a_thread_that_ends() -> None:

@@ -26,7 +26,7 @@ from refute.sandbox import (
 )
 from refute.sandbox.equality import Expected, matches
 from refute.sandbox.local import LocalSandbox
-from refute.sandbox.values import Unencodable, encode
+from refute.sandbox.values import encode
 
 from .conftest import children_of, sentinel
 from .lies import HARNESS
@@ -196,47 +196,6 @@ def f(x):
     assert values(on(box, code, *calls, limits=Limits(cpu=0.5))) == [0, "Killed", 2, 3]
 
 
-def test_calls(box: LocalSandbox) -> None:
-    code = "def f(*a, **k): return a, k\nclass C:\n    @staticmethod\n    def m(x): return x + 1"
-    calls = [
-        Call(),
-        Call(args=(1,), kwargs={"b": [2]}),
-        Call(args=(range(3), bytearray(b"x"))),
-        Expression("f(f(1)[0][0], z=C.m(2))"),
-        Expression("nothing"),
-        Expression("1 +"),
-    ]
-    found = on(box, code, *calls)
-    assert values(found[:4]) == [
-        ((), {}), ((1,), {"b": [2]}), ((range(3), bytearray(b"x")), {}), ((1,), {"z": 3}),
-    ]  # fmt: skip
-    assert isinstance(found[4], Raised)
-    assert found[4].type == "NameError"
-    assert isinstance(found[5], Raised)
-    assert found[5].type == "SyntaxError"
-    method = box.run(Program(code=code, entry_point="C.m"), [Call(args=(1,))])
-    assert values(method) == [2]
-    assert box.run(Program(code=code, entry_point="f"), []) == []
-    assert box.run_variants([], [Call()]) == []
-    with pytest.raises(Unencodable):
-        on(box, code, Call(args=(object(),)))
-
-
-def test_a_mutated_argument_stays_with_its_call(box: LocalSandbox) -> None:
-    shared = [3, 1, 2]
-    calls = [Call(args=(shared, shared)) for _ in range(3)]
-    assert (
-        values(on(box, "def f(a, b): a.sort(); return a, b, a is b", *calls))
-        == [([1, 2, 3], [3, 1, 2], False)] * 3
-    )
-    assert shared == [3, 1, 2]
-
-
-def test_code_objects(box: LocalSandbox) -> None:
-    code = compile("def f(x): return x * 2", "<mine>", "exec")
-    assert values(box.run(Program(code=code, entry_point="f"), [Call(args=(4,))])) == [8]
-
-
 def test_variants_equal_runs(box: LocalSandbox) -> None:
     codes = [
         "def f(x): return x + 1",
@@ -291,19 +250,6 @@ def f(x):
     program = Program(code=code, entry_point="f", module="parcel.mine", filename="parcel/mine.py")
     with LocalSandbox(import_path=[tmp_path], readable=[data]) as own:
         assert values(own.run(program, [Call(args=(2,))])) == [("parcel", 4, "hello")]
-
-
-def test_the_same_on_every_run() -> None:
-    code = """
-import random
-def f(x):
-    return [hash("a"), list({"b", "c", "d"}), [random.randrange(99) for _ in range(9)]]
-"""
-    seen = []
-    for _ in range(2):
-        with LocalSandbox() as own:
-            seen += [on(own, code, Call(args=(1,)))[0] for _ in range(2)]
-    assert seen == [seen[0]] * 4
 
 
 def test_a_killed_server_is_an_error_and_the_next_run_works() -> None:
@@ -372,18 +318,6 @@ def test_close_twice_and_use_again() -> None:
     sentinel(own)
     own.close()
     assert children_of(os.getpid()) == others
-
-
-def test_the_time_limit_holds(box: LocalSandbox) -> None:
-    code = """
-import time
-def f(s):
-    end = time.process_time() + s
-    while time.process_time() < end: pass
-    return s
-"""
-    calls = [Call(args=(s,)) for s in (0.02, 0.1, 1.5, 0.1)]
-    assert values(on(box, code, *calls, limits=Limits(cpu=0.3))) == [0.02, 0.1, "TimedOut", 0.1]
 
 
 def test_what_a_terminal_would_obey_is_written_out() -> None:

@@ -18,16 +18,6 @@ LIMITS = Limits()
 DOUBLE = Program("def f(x):\n    return 2 * x\n", "f")
 
 
-def test_many_jobs_at_once_each_with_its_own_answer() -> None:
-    async def main(pool: SandboxPool) -> list[list[Outcome]]:
-        return await asyncio.gather(*(pool.run(DOUBLE, [Call((i,))]) for i in range(40)))
-
-    with SandboxPool(3) as pool:
-        rows = asyncio.run(main(pool))
-    assert rows == [[Returned(rows[i][0].data)] for i in range(40)]  # type: ignore[union-attr]
-    assert [row[0].value for row in rows] == [2 * i for i in range(40)]  # type: ignore[union-attr]
-
-
 def test_hostile_programs_do_not_reach_their_neighbours() -> None:
     ends = Program("import os\ndef f(x):\n    os._exit(3)\n", "f")
     hangs = Program("def f(x):\n    while True: pass\n", "f")
@@ -108,23 +98,6 @@ def test_nothing_is_left_after_close() -> None:
     assert threading.active_count() <= before
     with pytest.raises(SandboxUnavailable, match="closed"):
         asyncio.run(main())
-
-
-def test_a_cancelled_caller_does_not_spoil_the_next_answer() -> None:
-    slow = Program("import time\ndef f(x):\n    time.sleep(0.2)\n    return 'late'\n", "f")
-
-    async def main(pool: SandboxPool) -> list[Outcome]:
-        task = asyncio.create_task(pool.run(slow, [Call((1,))]))
-        await asyncio.sleep(0.05)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        return await pool.run(DOUBLE, [Call((5,))])
-
-    with SandboxPool(1) as pool:
-        (outcome,) = asyncio.run(main(pool))
-    assert isinstance(outcome, Returned)
-    assert outcome.value == 10
 
 
 def test_a_pool_has_a_sandbox() -> None:

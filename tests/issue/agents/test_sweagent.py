@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from refute.core.methods import Bounds, Context
+from refute.core.methods import Bounds
 from refute.errors import ContextTooLong, InputError, ModelUnavailable
 from refute.issue.drafting.original import Original
 from refute.models.contract import Completion, Message
@@ -211,14 +211,6 @@ def test_the_same_run_asks_the_same_questions(project: Project) -> None:
     assert str(project.folder.parent) not in seen
     assert "(Current folder: .)" in seen
     assert "(Current folder: tests)" in asked[0][1][-1].content
-
-
-def test_without_a_model(project: Project) -> None:
-    import asyncio
-
-    work = swe_agent(project.problem, ctx=Context(workspace=project.spawn))
-    with pytest.raises(ModelUnavailable, match="add --model"):
-        asyncio.run(work)
 
 
 def test_how_tests_are_run() -> None:
