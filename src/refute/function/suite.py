@@ -141,8 +141,8 @@ def _run(workspace: Workspace, root: Path, tests: Path) -> Suite:
     red = [test for test in ran if test.failed and test.kind != ENDLESS]
     again: dict[str, Ran] = {}
     if red:
-        names = [test.id for test in red]
-        records, _ = run_inside(workspace, names, {**job, "files": {}}, SECONDS, ELSEWHERE)
+        job = {**job, "files": {}, "only": [test.id for test in red]}
+        records, _ = run_inside(workspace, files, job, SECONDS, ELSEWHERE)
         again = {one.id: one for one in _ran(records)}
     told: Counter[str] = Counter()
     kept = []

@@ -100,6 +100,8 @@ def pytest_runtestloop(session: Any) -> bool:
         path = os.path.join(str(session.config.rootdir), broken.partition("::")[0])
         say(out, {"broken": from_top(path), "why": why})
     items = {name_of(item): item for item in session.items}
+    if "only" in data:
+        items = {name: items[name] for name in data["only"] if name in items}
     if data["job"] == "surroundings":
         look_for_surroundings(session.items, out)
         return True
@@ -109,7 +111,7 @@ def pytest_runtestloop(session: Any) -> bool:
     plan = Plan(data, os.getcwd())
     plan.live = live_functions(plan.files)
     gc.freeze()  # what is there by now is not copied into the children by a collection
-    child = fork(lambda: run_original(session.items, plan, out), None)
+    child = fork(lambda: run_original(list(items.values()), plan, out), None)
     wait({child: plan.first + 5.0})
     run_mutants(items, [one for one in said() if one.get("ok")], plan, out)
     say(out, {"done": True})

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -130,7 +130,7 @@ class ProjectRepair:
             return None
         workspace = self.suite.workspace
         workspace.write(self.file, code.encode())
-        report = workspace.run_tests(TestSelection(tests=tuple(wanted)), timeout=CONFIRMING)
+        report = workspace.run_tests(TestSelection(_files(wanted)), timeout=CONFIRMING)
         passed = {one.id for one in report.results if one.outcome == "passed"}
         if not report.trusted:
             return report.remark
@@ -166,8 +166,9 @@ class ProjectRepair:
             ],
         }
         self.suite.workspace.write(self.file, code.encode())
-        chosen = [test.id for test in (*red, *green)]
-        records, _ = run_inside(self.suite.workspace, chosen, job, seconds)
+        records, _ = run_inside(
+            self.suite.workspace, _files(t.id for t in (*red, *green)), job, seconds
+        )
         held, fixes = _Held(tried), dict[int, _Fix]()
         for record in records:
             match record:
@@ -182,6 +183,11 @@ class ProjectRepair:
             fixes.values(), key=lambda one: (-len(one.turned), -one.tried.edit.weight)
         )
         return held
+
+
+def _files(tests: Iterable[str]) -> tuple[str, ...]:
+    """The files of tests: their names may be too many for a command line."""
+    return tuple(dict.fromkeys(name.partition("::")[0] for name in tests))
 
 
 def _reservations(
