@@ -42,6 +42,8 @@ CONFIRMING = 120.0
 """Seconds for the tests, run with the fix from the start."""
 
 
+UNTRIED = 1.5
+"""Log weight by which an edit may be less likely than the first fix, and must have been tried."""
 LIKELY = 3.0
 """Log weight by which a fix may be less likely than the first and make it a proposal."""
 
@@ -199,7 +201,9 @@ def _reservations(
     if len(one.turned) == 1 and not any(test.executes(file, one.tried.node) for test in green):
         yield "no other test executes the function: give another"
     least = one.tried.edit.weight - LIKELY
-    if held.count < sum(other.edit.weight >= least for other in held.listed):
+    if held.count < sum(
+        other.edit.weight >= one.tried.edit.weight - UNTRIED for other in held.listed
+    ):
         yield "time was up before all edits that are as likely were tried"
     for other in held.fixes:
         if other is one or other.tried.edit.weight < least or len(other.turned) < len(one.turned):
