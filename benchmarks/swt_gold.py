@@ -27,8 +27,14 @@ from refute_lab.runs.journal import Journal
 from refute_lab.runs.records import ErrorRecord
 from refute_lab.runs.run import Run
 from refute_lab.swt.grading.grade import Terms
-from refute_lab.swt.grading.grade_records import RECORDS, GradeRecord, read_evidence, read_grade
-from refute_lab.swt.grading.grade_summary import Summary, summarize
+from refute_lab.swt.grading.grade_records import (
+    RECORDS,
+    GradeRecord,
+    Summary,
+    read_evidence,
+    read_grade,
+    summarize,
+)
 from refute_lab.swt.grading.growing import GradingTask
 from refute_lab.swt.grading.tasks import GradingSettings, default_jobs, grade_tasks
 from refute_lab.swt.predictions import Prediction, gold_predictions

@@ -13,7 +13,7 @@ from refute.errors import InputError
 from refute.workspace.contract import TestReport, TestResult
 from refute_lab.api.benchmarks import statistics
 from refute_lab.runs.journal import Journal
-from refute_lab.swt.analysis.golden_run import change_of_tests, measured_by
+from refute_lab.swt.analysis.figures import change_of_tests, measured_by
 from refute_lab.swt.grading.grade import Evidence, IssueGrade
 from refute_lab.swt.grading.grade_records import RECORDS, evidence_files
 from refute_lab.swt.grading.verdict import Verdict

@@ -6,10 +6,17 @@ import re
 
 import pytest
 
-from refute_lab.report.charts import ChartLine, ChartRow, dot_plot, line_plot, marker, over_tokens
+from refute_lab.report.charts import (
+    ChartLine,
+    ChartRow,
+    dot_plot,
+    line_plot,
+    marker,
+    over_tokens,
+    venn,
+)
 from refute_lab.report.intervals import Estimate, unknown
-from refute_lab.report.template import line_chart
-from refute_lab.report.venn import venn
+from refute_lab.report.page import line_chart
 
 HALF = Estimate(0.5, 0.4, 0.6)
 

@@ -9,16 +9,20 @@ import pytest
 
 from refute_lab.benches.grade import metrics
 from refute_lab.papers.paper import (
+    PAPER_MODELS,
     SWT_BENCH,
     UTGEN,
+    Match,
     PaperFigure,
+    RunKey,
     claims,
     facts,
+    matches,
     notes,
     paper_figures,
+    paper_model,
     version_text,
 )
-from refute_lab.papers.paper_join import PAPER_MODELS, Match, RunKey, matches, paper_model
 from refute_lab.report.intervals import Estimate
 
 QWEN = "openai:Qwen/Qwen2.5-Coder-7B-Instruct"

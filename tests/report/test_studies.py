@@ -12,9 +12,8 @@ import pytest
 from refute.core.problems import IssueProblem
 from refute.doors import command_line
 from refute_lab.api.reporting import report as refute_report
-from refute_lab.swt.analysis.groups import by_date, by_length
+from refute_lab.swt.analysis.figures import by_date, by_length, pass_at
 from refute_lab.swt.analysis.runs import read_graded
-from refute_lab.swt.analysis.sampling import pass_at
 
 from .pages import HOSTILE, Page
 

@@ -12,9 +12,16 @@ from rich.cells import cell_len
 
 from refute.results.text.consoles import SafeConsole
 from refute_lab.figures import Figure, clustered, mean, wilson
-from refute_lab.report.exports import as_csv, as_latex
-from refute_lab.report.grid_text import print_grid
-from refute_lab.report.grids import Grid, difference_cell, estimate_cell, p_cell, row_of
+from refute_lab.report.grids import (
+    Grid,
+    as_csv,
+    as_latex,
+    difference_cell,
+    estimate_cell,
+    p_cell,
+    print_grid,
+    row_of,
+)
 from refute_lab.report.intervals import Estimate, estimate, in_words, unknown
 
 GRID = Grid(

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from refute_lab.serving.held import Full, Held
 from refute_lab.serving.line import Busy, Job, Line, TooMany
+from refute_lab.serving.tenants import Full, Held
 
 Scene = Callable[[], Coroutine[Any, Any, None]]
 

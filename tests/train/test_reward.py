@@ -12,7 +12,7 @@ from refute.errors import SandboxUnavailable
 from refute.sandbox.pool import SandboxPool
 from refute_lab.benches.grade import TestVerdict
 from refute_lab.datasets import Item
-from refute_lab.train.reward import Credits, paid, reward_for
+from refute_lab.train.grpo import Credits, paid, reward_for
 
 RIGHT = "LIMIT = 3\n\n\ndef cap(number):\n    return min(number, LIMIT)\n"
 WRONG = RIGHT.replace("min(number, LIMIT)", "number")

@@ -20,7 +20,7 @@ from refute.errors import InputError, WorkspaceUnavailable
 from refute.workspace.base import Base
 from refute.workspace.commit_tree import archived
 from refute.workspace.repositories import find_clone
-from refute_lab.adapters import harbor_texts as texts
+from refute_lab.adapters import harbor as texts
 from refute_lab.adapters.harbor import (
     MOST,
     check_files,

@@ -29,11 +29,11 @@ from refute.workspace.gitrun import GitFailed
 from refute.workspace.infer import infer_recipe
 from refute.workspace.recipe import Recipe
 from refute.workspace.repositories import Clone, find_clone
-from refute_lab.api.tables import Tabled
+from refute_lab.api.reporting import Tabled
 from refute_lab.datasets.rows import read_rows
 from refute_lab.datasets.swe import IssueItem, load_issues
 from refute_lab.runs.run import Run
-from refute_lab.swt.analysis import golden_run
+from refute_lab.swt.analysis.figures import change_of_tests, measured
 from refute_lab.swt.building import statistics as table1
 from refute_lab.swt.building.build import (
     BuildSettings,
@@ -42,8 +42,8 @@ from refute_lab.swt.building.build import (
     Preparer,
     build,
 )
-from refute_lab.swt.building.pull_records import RECORDS
 from refute_lab.swt.building.pull_requests import (
+    RECORDS,
     Commit,
     Issue,
     Pull,
@@ -207,10 +207,10 @@ def statistics(
     counted = places is not None or bool(os.environ.get(Variable.REPOS))
     finder = (lambda repo: find_clone(repo, places)) if counted else None
     keys = [item.key for item in items]
-    told = _built(rows) if graded is None else golden_run.measured(Path(graded), keys)
+    told = _built(rows) if graded is None else measured(Path(graded), keys)
     figures = table1.statistics(_with_measures(items, told), finder)
     repositories = Counter(item.problem.repo for item in items)
-    changes = Counter(golden_run.change_of_tests(key.test_patch) for key in keys)
+    changes = Counter(change_of_tests(key.test_patch) for key in keys)
     return StatisticsResult(
         Path(rows).name,
         len(items),

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
+
 from refute.core.files import parse_json, read_file
 from refute.core.storage import write_output
 from refute.errors import InputError
-from refute.verbs.calling import path_of
-from refute_lab.api.tables import Tabled
+from refute.verbs.calling import Shown, path_of
+from refute_lab.report.grids import Grid, as_csv, as_latex, print_grid
 from refute_lab.runs.journal import read_header
 
 if TYPE_CHECKING:
@@ -23,6 +25,44 @@ if TYPE_CHECKING:
     from refute_lab.report.grids import Grid
     from refute_lab.swt.analysis.filters import FilterRun
     from refute_lab.swt.analysis.study import Study
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+class Tabled(Shown):
+    """A result of tables, which also says them as CSV and as LaTeX."""
+
+    __slots__ = ()
+
+    def tables(self) -> list[Grid]:
+        """All tables, those that are printed on request alone too."""
+        raise NotImplementedError
+
+    def print(self, console: Console) -> None:
+        """What the command prints on stdout."""
+        for grid in self.tables():
+            if grid.shown:
+                print_grid(grid, console)
+
+    def chosen(self, names: Sequence[str]) -> list[Grid]:
+        """The tables of these names; all for none. Raises `InputError` for a name without one."""
+        tables = self.tables()
+        known = list(dict.fromkeys(grid.name for grid in tables))
+        for name in names:
+            if name not in known:
+                raise InputError(
+                    f"--table {name}: no such table here; there are {', '.join(known)}"
+                )
+        return [grid for grid in tables if not names or grid.name in names]
+
+    def csv(self, *names: str) -> str:
+        """The tables of these names (all) as CSV. Raises `InputError`."""
+        return as_csv(self.chosen(names))
+
+    def latex(self, *names: str) -> str:
+        """The tables of these names (all) as LaTeX `tabular`s. Raises `InputError`."""
+        return as_latex(self.chosen(names))
 
 
 class _Report(Tabled):
@@ -142,7 +182,7 @@ def report(
 
 
 def _check_model(name: str | None) -> None:
-    from refute_lab.papers.paper_join import PAPER_MODELS
+    from refute_lab.papers.paper import PAPER_MODELS
 
     if name is not None and name not in PAPER_MODELS:
         raise InputError(f"--paper-model {name}: one of {', '.join(PAPER_MODELS)}")
@@ -178,7 +218,7 @@ def _studies(
 ) -> list[Study]:
     """One study for each dataset."""
     from refute_lab.datasets.swe import load_issues
-    from refute_lab.swt.analysis.groups import is_day
+    from refute_lab.swt.analysis.figures import is_day
     from refute_lab.swt.analysis.runs import on_common, read_graded
     from refute_lab.swt.analysis.study import study
 

@@ -26,10 +26,8 @@ from refute_lab.runs.executors import Processes, Workers, executor_of, on_gpus
 from refute_lab.runs.sharing import ModelKeeper
 from refute_lab.train.card import card, figures
 from refute_lab.train.contamination import Index, available, evaluation_texts
-from refute_lab.train.data import build
-from refute_lab.train.data_contract import Candidates, DataSettings
-from refute_lab.train.data_plan import Plan, plan
-from refute_lab.train.data_stages import Elsewhere
+from refute_lab.train.data import Elsewhere, build
+from refute_lab.train.data_contract import Candidates, DataSettings, Plan, plan
 from refute_lab.train.preferences import PAIRS
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from refute.function.formatting import call_source, expected_source
 from refute.sandbox import values
 from refute.source.literals import NotLiteral, source_of
 from refute_lab.datasets import Item, load
-from refute_lab.datasets.item import Evaluation, Subset
+from refute_lab.datasets.spec import Evaluation, Subset
 from refute_lab.runs.run import versions
 
 
@@ -36,9 +36,9 @@ class BenchSettings:
     editor_tests: int = 0
     """Visible asserts that are shown where code is edited, and nowhere else (MBPP)."""
     evaluation: Evaluation = "evalplus"
-    """Whose rules of grading: see `refute_lab.datasets.item`."""
+    """Whose rules of grading: see `refute_lab.datasets.spec`."""
     subset: Subset = "all"
-    """Which rows of HumanEval+ and MBPP+: see `refute_lab.datasets.item`."""
+    """Which rows of HumanEval+ and MBPP+: see `refute_lab.datasets.spec`."""
     preset: str | None = None
     """What sets the values that were not given: see `refute.core.selection`."""
     prompts: str = ""

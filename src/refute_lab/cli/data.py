@@ -118,7 +118,7 @@ def prepare_of(ids: str | None, as_json: bool, **what: Any) -> int:
     bench and grade find them. An archive is for machines whose cache and interpreters lie at the
     same paths. Exit status 3: some could not be built; the others are there.
     """
-    from refute_lab.api.preparing import prepare
+    from refute_lab.api.exporting import prepare
 
     result = prepare(ids=split_ids(ids), **what)
     show(result, as_json=as_json)

@@ -13,10 +13,10 @@ from refute.core.parameters import parameter
 from refute.verbs.declared import FILE
 from refute.verbs.options import seed_option, with_options, workspace_option
 from refute.verbs.output import consoles, show
-from refute_lab.datasets.item import Evaluation, Subset
+from refute_lab.datasets.spec import Evaluation, Subset
 
 if TYPE_CHECKING:
-    from refute_lab.api.tables import Tabled
+    from refute_lab.api.reporting import Tabled
 
 task_option = click.option(
     "--task",
@@ -136,7 +136,7 @@ def show_tables(found: Tabled, form: str, tables: tuple[str, ...]) -> None:
     elif form == "latex":
         click.echo(found.latex(*tables), nl=False)
     elif tables and form != "json":
-        from refute_lab.report.grid_text import print_grid
+        from refute_lab.report.grids import print_grid
 
         for grid in found.chosen(tables):
             print_grid(grid, consoles()[0])

@@ -62,8 +62,8 @@ def command(
     """
     need("serve", "refute serve")
     from refute.core.processes import cores
-    from refute_lab.serving.access import Tokens, read_tokens
     from refute_lab.serving.server import Options, serve
+    from refute_lab.serving.tenants import Tokens, read_tokens
 
     text, source = os.environ.get(_TOKENS), _TOKENS
     if token_file is not None:

@@ -15,9 +15,18 @@ from typing import TYPE_CHECKING
 
 from refute.core.starting import Variable
 from refute.errors import DatasetError
-from refute_lab.datasets.item import Evaluation, Item, LoaderOptions, Subset, evaluated, with_code
 from refute_lab.datasets.rows import Row
-from refute_lab.datasets.spec import DATASETS, DatasetSpec, Keep
+from refute_lab.datasets.spec import (
+    DATASETS,
+    DatasetSpec,
+    Evaluation,
+    Item,
+    Keep,
+    LoaderOptions,
+    Subset,
+    evaluated,
+    with_code,
+)
 
 if TYPE_CHECKING:
     from refute_lab.datasets.swe import IssueItem
@@ -45,7 +54,7 @@ def load(
     these, by id (``HumanEval/7``) or by the number at its end; each must be there. `limit`: at most
     this many.
 
-    `editor_tests`, `evaluation`, `subset`: see `refute_lab.datasets.item`.
+    `editor_tests`, `evaluation`, `subset`: see `refute_lab.datasets.spec`.
 
     Raises `DatasetError`: no data, a malformed row, an unknown id.
     """

@@ -20,11 +20,19 @@ from pathlib import Path
 from refute.core.problems import FunctionProblem
 from refute.errors import DatasetError
 from refute_lab.datasets import humaneval_plus
-from refute_lab.datasets.item import Item, LoaderOptions, evaluated
 from refute_lab.datasets.originfmt import is_extractable
 from refute_lab.datasets.rows import Row, find_file, hub_rows, read_rows
-from refute_lab.datasets.sources import SourceProblem, docstring_of, signature_of
-from refute_lab.datasets.spec import DatasetSpec, Keep, rows_at
+from refute_lab.datasets.spec import (
+    DatasetSpec,
+    Item,
+    Keep,
+    LoaderOptions,
+    SourceProblem,
+    docstring_of,
+    evaluated,
+    rows_at,
+    signature_of,
+)
 
 STARTS = ("humanevalpack-python", "humanevalpack_python", "humanevalpack")
 """How the names of its files begin."""

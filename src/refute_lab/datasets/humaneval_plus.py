@@ -16,11 +16,17 @@ from __future__ import annotations
 from typing import Any
 
 from refute.core.problems import FunctionKey, FunctionProblem
-from refute_lab.datasets.item import Item, LoaderOptions
 from refute_lab.datasets.originfmt import is_in, test_code
 from refute_lab.datasets.rows import Row
-from refute_lab.datasets.sources import SourceProblem, docstring_of, signature_of
-from refute_lab.datasets.spec import DatasetSpec, from_rows
+from refute_lab.datasets.spec import (
+    DatasetSpec,
+    Item,
+    LoaderOptions,
+    SourceProblem,
+    docstring_of,
+    from_rows,
+    signature_of,
+)
 
 STARTS = ("HumanEvalPlus",)
 """How the names of its files begin."""

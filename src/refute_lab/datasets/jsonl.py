@@ -32,12 +32,19 @@ from refute.errors import DatasetError
 from refute.sandbox.equality import CHECKERS
 from refute.source.literals import NotLiteral
 from refute_lab.datasets.asserts import read_asserts
-from refute_lab.datasets.item import Item, LoaderOptions
 from refute_lab.datasets.literals import parse
 from refute_lab.datasets.originfmt import test_code
 from refute_lab.datasets.rows import Row, read_rows
-from refute_lab.datasets.sources import SourceProblem, docstring_of, signature_of
-from refute_lab.datasets.spec import DatasetSpec, Keep, made
+from refute_lab.datasets.spec import (
+    DatasetSpec,
+    Item,
+    Keep,
+    LoaderOptions,
+    SourceProblem,
+    docstring_of,
+    made,
+    signature_of,
+)
 
 
 def item(row: Row, options: LoaderOptions) -> Item:

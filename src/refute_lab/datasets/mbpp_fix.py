@@ -16,10 +16,9 @@ from __future__ import annotations
 
 from refute.core.problems import FunctionKey, FunctionProblem, UnitTest
 from refute_lab.datasets.asserts import read_asserts
-from refute_lab.datasets.item import Item, LoaderOptions
 from refute_lab.datasets.originfmt import compares_sets, test_code
 from refute_lab.datasets.rows import Row
-from refute_lab.datasets.spec import DatasetSpec, from_rows
+from refute_lab.datasets.spec import DatasetSpec, Item, LoaderOptions, from_rows
 
 STARTS = ("MBPP+Fix_test", "MBPP+Fix")
 """How the names of its files begin."""

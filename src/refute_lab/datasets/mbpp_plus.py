@@ -21,12 +21,17 @@ from typing import Any
 from refute.core.problems import FunctionKey, FunctionProblem
 from refute.source.syntax import parse_module
 from refute_lab.datasets.humaneval_plus import arguments
-from refute_lab.datasets.item import Item, LoaderOptions
 from refute_lab.datasets.mbpp_fix import checker, for_editor, visible
 from refute_lab.datasets.originfmt import is_in, test_code
 from refute_lab.datasets.rows import Row
-from refute_lab.datasets.sources import SourceProblem, signature_of
-from refute_lab.datasets.spec import DatasetSpec, from_rows
+from refute_lab.datasets.spec import (
+    DatasetSpec,
+    Item,
+    LoaderOptions,
+    SourceProblem,
+    from_rows,
+    signature_of,
+)
 
 STARTS = ("MbppPlus",)
 """How the names of its files begin."""

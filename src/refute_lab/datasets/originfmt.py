@@ -17,9 +17,9 @@ from typing import Any
 
 from refute.source.literals import NotLiteral, read_literal
 from refute.source.syntax import parse_module
-from refute_lab.datasets.item import LoaderOptions
 from refute_lab.datasets.literals import parse
 from refute_lab.datasets.rows import Row
+from refute_lab.datasets.spec import LoaderOptions
 
 _LIST = re.compile(r"^[ \t]*(inputs|results)[ \t]*=[ \t]*(\S.*)$", re.MULTILINE)
 _REFERENCE = "ref_func"

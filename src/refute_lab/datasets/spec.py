@@ -6,16 +6,99 @@ points `refute.datasets`. `DATASETS` finds them.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from refute.core.methods import Level
+from refute.core.problems import FunctionKey, FunctionProblem
 from refute.core.registry import Registry
 from refute.errors import DatasetError
-from refute_lab.datasets.item import LoaderOptions
+from refute.source.missing_imports import with_imports
+from refute.source.syntax import Function, find_function, parse_module
 from refute_lab.datasets.rows import Row, find_file, hub_rows, read_rows
+
+# -- item ------------------------------------------------------------------------------------------
+
+
+Evaluation = Literal["evalplus", "paper"]
+"""Whose rules: EvalPlus's, or those of UTGen's released code. By the latter, imports that a program
+lacks stand in front of it, outputs are compared as sets where the row's test code says " set("
+anywhere, a call has 2 seconds, and an input need not meet EvalPlus's contract; an edit replaces the
+whole program; the description of HE-Fix is the whole prompt, as there."""
+Subset = Literal["all", "extractable"]
+"""All rows, or only those whose results EvalPlus's file holds as literals: the 158 of HumanEval+
+and 375 of MBPP+ that UTGen keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A row of a benchmark. Hand a method the `problem` only; the `key` is for graders."""
+
+    problem: FunctionProblem
+    key: FunctionKey
+
+
+@dataclass(frozen=True, slots=True)
+class LoaderOptions:
+    """What a caller may ask of a loader."""
+
+    visible_tests: int = 0
+    """How many of the visible asserts (MBPP) to show, in the description and as `problem.tests`."""
+    editor_tests: int = 0
+    """How many of them to show where code is edited, and nowhere else."""
+    evaluation: Evaluation = "evalplus"
+    subset: Subset = "all"
+
+
+def with_code(item: Item, code: str) -> Item:
+    """The same problem with another program under test: a sample of a model, say."""
+    return replace(item, problem=replace(item.problem, code=code))
+
+
+SECONDS = 2.0
+"""For a call, in UTGen's released code (of the clock there, of the CPU here)."""
+
+
+def evaluated(item: Item, evaluation: Evaluation) -> Item:
+    """The item as it is under these rules, as far as they are the same for all datasets."""
+    if evaluation == "evalplus":
+        return item
+    key = replace(item.key, contract=None, seconds=SECONDS)
+    problem = replace(item.problem, code=with_imports(item.problem.code), whole=True)
+    return Item(problem, key)
+
+
+# -- sources ---------------------------------------------------------------------------------------
+
+
+class SourceProblem(ValueError):
+    """The source does not parse or does not define the function."""
+
+
+def _function(source: str, name: str) -> Function:
+    try:
+        function = find_function(parse_module(source), name)
+    except SyntaxError as e:
+        raise SourceProblem(f"not Python: {e}") from None
+    if function is None:
+        raise SourceProblem(f"defines no function {name}")
+    return function
+
+
+def docstring_of(source: str, name: str) -> str:
+    """The function's docstring, dedented; empty where there is none. Raises `SourceProblem`."""
+    return ast.get_docstring(_function(source, name)) or ""
+
+
+def signature_of(source: str, name: str) -> str:
+    """``name(params) -> annotation`` as the source states it. Raises `SourceProblem`."""
+    node = _function(source, name)
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns is not None else ""
+    return f"{name}({ast.unparse(node.args)}){returns}"
+
 
 ItemT = TypeVar("ItemT", covariant=True)
 Keep = Callable[[Row], bool]

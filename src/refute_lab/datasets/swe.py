@@ -33,10 +33,17 @@ from refute.core.starting import Variable
 from refute.errors import DatasetError
 from refute.source.literals import NotLiteral
 from refute.workspace.patches import split_tests
-from refute_lab.datasets.item import LoaderOptions
 from refute_lab.datasets.literals import parse
 from refute_lab.datasets.rows import Row, find_file, read_rows
-from refute_lab.datasets.spec import DATASETS, DatasetSpec, Items, Keep, made, rows_at
+from refute_lab.datasets.spec import (
+    DATASETS,
+    DatasetSpec,
+    Items,
+    Keep,
+    LoaderOptions,
+    made,
+    rows_at,
+)
 from refute_lab.datasets.swt_subsets import excluded
 from refute_lab.swt.recipes import recipe_of_row
 

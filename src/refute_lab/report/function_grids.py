@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from refute_lab.papers.paper_grids import differing, paper_grid, paper_rows
+from refute_lab.papers.paper import differing, paper_grid, paper_rows
 from refute_lab.report.bench import BY_QUESTION, ROWS
 from refute_lab.report.function_study import DatasetStudy, FunctionRun, words_of
 from refute_lab.report.grids import (

@@ -10,8 +10,7 @@ from refute.core.selection import Preset, preset_of, presets_of
 from refute.errors import InputError
 from refute_lab.benches.records import FunctionRecord
 from refute_lab.benches.summary import BenchSummary, restricted
-from refute_lab.papers.paper import UTGEN, PaperFigure
-from refute_lab.papers.paper_join import Match, RunKey, matches
+from refute_lab.papers.paper import UTGEN, Match, PaperFigure, RunKey, matches
 from refute_lab.report.function_pairs import PairedRuns, paired_runs, problems_of
 from refute_lab.report.intervals import Estimate, estimate
 from refute_lab.runs.records import ErrorRecord

@@ -11,12 +11,10 @@ from rich.text import Text
 
 from refute.core.remarks import few
 from refute_lab.report.bench import figure_document
-from refute_lab.report.grid_text import print_grid
-from refute_lab.report.grids import Grid
+from refute_lab.report.grids import Grid, print_grid
 from refute_lab.report.issue_grids import HEADS, figures_row
 from refute_lab.runs.records import ErrorRecord
-from refute_lab.swt.grading.grade_records import GradeRecord, read_grade
-from refute_lab.swt.grading.grade_summary import Columns, Grades, Summary
+from refute_lab.swt.grading.grade_records import Columns, GradeRecord, Grades, Summary, read_grade
 
 STATUSES = {
     "success": "reproduces the issue",

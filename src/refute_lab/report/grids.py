@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from refute_lab.report.intervals import Estimate
 
@@ -135,3 +143,174 @@ def _cell_document(cell: Cell) -> dict[str, Any] | str:
 def number(value: float) -> float | None:
     """For JSON, which has no NaN."""
     return None if math.isnan(value) else value
+
+
+# -- grid text -------------------------------------------------------------------------------------
+
+
+_BORDER = 3
+"""Width that a column takes besides its text."""
+_LABEL = 28
+"""Width to which the first column may shrink, over several lines."""
+
+
+def print_grid(grid: Grid, console: Console) -> None:
+    """The table with its notes; one line a row, as far as the first column allows."""
+    width = console.width
+    texts = [[cell.text for cell in row.cells] for row in grid.rows]
+    if _needed(grid.heads, texts) > width:
+        texts = [[cell.narrow for cell in row.cells] for row in grid.rows]
+    for note in grid.notes:
+        if note.startswith("warning"):
+            console.print(Text(note, style="bold"))
+    label, blocks = _layout(grid.heads, texts, width - _BORDER - 1)
+    for number, places in enumerate(blocks):
+        title = grid.title if not number else f"{grid.title} (continued)"
+        table = Table(title=Text(title, style="bold"), title_justify="left")
+        table.add_column(Text(grid.heads[0]), overflow="fold", max_width=label)
+        for at in places:
+            justify = "right" if grid.numeric[at] else "left"
+            table.add_column(Text(grid.heads[at]), justify=justify, overflow="fold")  # type: ignore[arg-type]
+        before = ""
+        for row, line in zip(grid.rows, texts, strict=True):
+            shown = "" if line[0] == before else line[0]
+            before = line[0]
+            style = {"run": "", "paper": "dim", "total": "bold"}[row.kind]
+            cells = [shown, *(line[at] for at in places)]
+            table.add_row(*(Text(cell, style=style) for cell in cells))
+        console.print(table)
+    for note in grid.notes:
+        if not note.startswith("warning"):
+            console.print(Text(note, style="dim"))
+
+
+def _layout(
+    heads: Sequence[str], texts: Sequence[Sequence[str]], room: int
+) -> tuple[int, list[list[int]]]:
+    """Width of the first column and the columns of each block: few blocks, then a wide label."""
+    natural = _width(heads, texts, 0)
+    least = min(natural, _LABEL, max(room // 3, 1))
+    most = max(least, min(natural, room // 2))
+    fewest = len(_blocks(heads, texts, room - least))
+    for label in range(most, least, -1):
+        blocks = _blocks(heads, texts, room - label)
+        if len(blocks) == fewest:
+            return label, blocks
+    return least, _blocks(heads, texts, room - least)
+
+
+def _needed(heads: Sequence[str], texts: Sequence[Sequence[str]]) -> int:
+    return sum(_width(heads, texts, at) + _BORDER for at in range(len(heads))) + 1
+
+
+def _width(heads: Sequence[str], texts: Sequence[Sequence[str]], at: int) -> int:
+    return max([cell_len(heads[at]), *(cell_len(row[at]) for row in texts)])
+
+
+def _blocks(heads: Sequence[str], texts: Sequence[Sequence[str]], room: int) -> list[list[int]]:
+    """Places of the columns after the first, as many in a block as there is room for."""
+    blocks: list[list[int]] = [[]]
+    left = room
+    for at in range(1, len(heads)):
+        wanted = _width(heads, texts, at) + _BORDER
+        if blocks[-1] and wanted > left:
+            blocks.append([])
+            left = room
+        blocks[-1].append(at)
+        left -= wanted
+    return blocks
+
+
+# -- exports ---------------------------------------------------------------------------------------
+
+
+def as_csv(grids: Sequence[Grid]) -> str:
+    """Each table with a line of heads; a column with intervals becomes `X`, `X low`, `X high`.
+
+    Of several tables each has a line `# NAME: TITLE` above it, and an empty line between. Numbers
+    are not rounded.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for number, grid in enumerate(grids):
+        if len(grids) > 1:
+            text.write(("\n" if number else "") + f"# {grid.name}: {_line(grid.title)}\n")
+        ranged = [any(row.cells[at].low is not None for row in grid.rows) for at in _places(grid)]
+        heads: list[str] = []
+        for head, wide in zip(grid.heads, ranged, strict=True):
+            heads += [head, f"{head} low", f"{head} high"] if wide else [head]
+        writer.writerow([_harmless(head) for head in heads])
+        for row in grid.rows:
+            values: list[str] = []
+            for cell, wide in zip(row.cells, ranged, strict=True):
+                values.append(_plain(cell))
+                values += [_number(cell.low), _number(cell.high)] if wide else []
+            writer.writerow(values)
+    return text.getvalue()
+
+
+def _places(grid: Grid) -> range:
+    return range(len(grid.heads))
+
+
+def _plain(cell: Cell) -> str:
+    if cell.value is not None:
+        return _number(cell.value)
+    return "" if cell.text == "-" else _harmless(cell.text)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.10g}"
+
+
+def _harmless(text: str) -> str:
+    """Names that others chose must not become formulas of a spreadsheet."""
+    text = _line(text)
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@") and len(text) > 1 else text
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def as_latex(grids: Sequence[Grid]) -> str:
+    """Plain `tabular`s: no package is needed. Title and notes are comments."""
+    return "\n".join(map(_tabular, grids))
+
+
+def _tabular(grid: Grid) -> str:
+    lines = [f"% {grid.name}: {_comment(grid.title)}"]
+    lines += [f"% {_comment(note)}" for note in grid.notes]
+    columns = "".join("r" if wide else "l" for wide in grid.numeric)
+    lines += [rf"\begin{{tabular}}{{{columns}}}", r"\hline"]
+    lines += [_joined(grid.heads), r"\hline"]
+    lines += [_joined([cell.text for cell in row.cells]) for row in grid.rows]
+    return "\n".join([*lines, r"\hline", r"\end{tabular}", ""])
+
+
+def _joined(texts: Sequence[str]) -> str:
+    # An empty group first: a row that begins with [ would be an argument of the \\ before it.
+    return "{}" + " & ".join(map(_latex, texts)) + r" \\"
+
+
+def _comment(text: str) -> str:
+    """What has to be escaped elsewhere stands as it is, as in a comment nothing is read."""
+    return "".join(one if one.isascii() else _latex(one) for one in _line(text))
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
+    "%": r"\%", "_": r"\_", "^": r"\^{}", "~": r"\~{}", "<": "$<$", ">": "$>$", "|": "$|$",
+    "∩": r"$\cap$", "→": r"$\rightarrow$", "×": r"$\times$", "Δ": r"$\Delta$", "±": r"$\pm$",
+    "≥": r"$\geq$", "≤": r"$\leq$", "χ": r"$\chi$", "²": "$^2$", "–": "--", "·": r"$\cdot$",
+    "✓": "yes", "✗": "no", '"': "''",
+}  # fmt: skip
+
+
+def _latex(text: str) -> str:
+    """Escaped; a letter that plain LaTeX may not have is a question mark."""
+    found = []
+    for letter in _line(text):
+        known = _LATEX.get(letter, letter)
+        found.append(known if known.isascii() else "?")
+    return "".join(found)

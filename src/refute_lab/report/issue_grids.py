@@ -9,9 +9,16 @@ from pathlib import Path
 
 from refute.core.remarks import few
 from refute_lab.figures import Share
-from refute_lab.papers.paper import SWT_BENCH, PaperFigure
-from refute_lab.papers.paper_grids import differing, paper_grid, paper_rows
-from refute_lab.papers.paper_join import Match, RunKey, matches
+from refute_lab.papers.paper import (
+    SWT_BENCH,
+    Match,
+    PaperFigure,
+    RunKey,
+    differing,
+    matches,
+    paper_grid,
+    paper_rows,
+)
 from refute_lab.report.filters import FILTER_HEADS, filter_rows
 from refute_lab.report.grids import (
     Cell,
@@ -30,7 +37,7 @@ from refute_lab.swt.analysis.filters import FilterRun
 from refute_lab.swt.analysis.overlap import Ensemble, Independence, Pair
 from refute_lab.swt.analysis.runs import GradedRun
 from refute_lab.swt.analysis.study import Breakdown, StudiedRun, Study
-from refute_lab.swt.grading.grade_summary import Columns, Summary
+from refute_lab.swt.grading.grade_records import Columns, Summary
 
 ISSUE_HEADS = {
     "applicable": "A",

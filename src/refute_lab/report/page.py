@@ -2,12 +2,19 @@
 
 What models and programs wrote is hostile: everything is escaped, and the page forbids itself every
 script and every address (Content-Security-Policy).
+
+Pages from templates: what all of them share.
+
+What models and programs wrote is hostile: everything is escaped, and the pages forbid themselves
+every script and every address (Content-Security-Policy).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+from markupsafe import Markup
 
 from refute.function.source import unified_diff
 from refute_lab.benches.log import StoredLog, StoredVote
@@ -15,13 +22,64 @@ from refute_lab.benches.records import FunctionRecord, grades, read_grade
 from refute_lab.papers.paper import UTGEN, claims, facts
 from refute_lab.papers.utgen_tables import utgen_tables
 from refute_lab.report.bench import ROWS, cost_text
-from refute_lab.report.charts import ChartLine, ChartRow, dot_plot, line_plot, over_tokens
+from refute_lab.report.charts import (
+    COLOURS,
+    ChartLine,
+    ChartRow,
+    dot_plot,
+    line_plot,
+    marker,
+    over_tokens,
+)
 from refute_lab.report.function_grids import by_tests, function_grids
 from refute_lab.report.function_study import DatasetStudy, FunctionRun
 from refute_lab.report.grids import Grid
 from refute_lab.report.intervals import Estimate
-from refute_lab.report.template import chart, diff_lines, line_chart, rendered, shortened
 from refute_lab.runs.records import ErrorRecord
+
+# -- template --------------------------------------------------------------------------------------
+
+
+LONGEST = 600
+"""Characters of a value or a call that are shown."""
+
+
+def rendered(template: str, **variables: Any) -> str:
+    """The page as HTML text; a variable that the template misses is an error."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("refute_lab.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["marker"] = lambda at: Markup(marker(at))
+    return environment.get_template(template).render(colours=COLOURS, **variables)
+
+
+def chart(title: str, labels: Sequence[str], svg: str) -> Mapping[str, Any]:
+    """A chart of ours with its title and its legend, for a template."""
+    return {"title": title, "legend": list(enumerate(labels)), "svg": Markup(svg)}
+
+
+def line_chart(title: str, lines: Sequence[ChartLine], svg: str) -> Mapping[str, Any]:
+    """A chart of lines; the legend leaves out those without a point."""
+    legend = [(at, line.label) for at, line in enumerate(lines) if line.points]
+    return {"title": title, "legend": legend, "svg": Markup(svg)}
+
+
+def diff_lines(lines: Iterable[str]) -> list[tuple[str, str]]:
+    """Lines of a diff, each with its kind: add, del, at or same."""
+    kinds = {"+": "add", "-": "del", "@": "at"}
+    return [(kinds.get(line[:1], "same"), line) for line in lines]
+
+
+def shortened(text: Any) -> str:
+    """The text of a value, cut where it is longer than anyone reads."""
+    text = str(text)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def render_page(studies: Sequence[DatasetStudy]) -> str:

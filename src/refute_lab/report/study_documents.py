@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from refute_lab.figures import Interval
-from refute_lab.papers.paper_join import match_document
+from refute_lab.papers.paper import match_document
 from refute_lab.papers.utgen_tables import utgen_tables
 from refute_lab.report.bench import bench_document, figure_document
 from refute_lab.report.function_grids import function_grids
@@ -15,8 +15,8 @@ from refute_lab.report.function_pairs import PairedRuns
 from refute_lab.report.function_study import DatasetStudy
 from refute_lab.report.grids import grid_document, number
 from refute_lab.report.issue_grids import ISSUE_HEADS, issue_grids, issue_matches
+from refute_lab.swt.analysis.figures import RunCost
 from refute_lab.swt.analysis.overlap import Independence, Pair
-from refute_lab.swt.analysis.sampling import RunCost
 from refute_lab.swt.analysis.study import Breakdown, StudiedRun, Study
 
 

@@ -12,12 +12,19 @@ from markupsafe import Markup
 
 from refute_lab.benches.issues import PredictionRecord
 from refute_lab.papers.paper import SWT_BENCH, claims, facts
-from refute_lab.report.charts import ChartLine, ChartRow, dot_plot, line_plot, over_tokens
+from refute_lab.report.charts import (
+    MOST_SETS,
+    ChartLine,
+    ChartRow,
+    dot_plot,
+    line_plot,
+    over_tokens,
+    venn,
+)
 from refute_lab.report.grade import STATUSES
 from refute_lab.report.intervals import Estimate, estimate, of_share
 from refute_lab.report.issue_grids import ISSUE_HEADS, filter_grid, issue_estimate, issue_grids
-from refute_lab.report.template import chart, diff_lines, line_chart, rendered, shortened
-from refute_lab.report.venn import MOST_SETS, venn
+from refute_lab.report.page import chart, diff_lines, line_chart, rendered, shortened
 from refute_lab.runs.records import ErrorRecord
 from refute_lab.swt.analysis.filters import FilterRun
 from refute_lab.swt.analysis.study import Breakdown, StudiedRun, Study

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from refute_lab.train.data_plan import Plan
+    from refute_lab.train.data_contract import Plan
     from refute_lab.train.rough import Estimate
     from refute_lab.train.select import CheckpointChoice
 

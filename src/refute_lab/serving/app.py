@@ -7,7 +7,9 @@ import re
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import cache
+from importlib.metadata import version
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from starlette.applications import Starlette
@@ -18,22 +20,116 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from refute.errors import BAD_INPUT, UNAVAILABLE, told
-from refute_lab.rewards.task import Kind
-from refute_lab.serving.access import Tokens
-from refute_lab.serving.held import Full, Held, Share
-from refute_lab.serving.known import Known
+from refute_lab.rewards import TestReward, Verdict
+from refute_lab.rewards.task import Kind, TaskData
 from refute_lab.serving.line import Busy, Job, TooMany
-from refute_lab.serving.measures import CONTENT_TYPE
-from refute_lab.serving.openapi import BatchLine, Error, document
 from refute_lab.serving.requests import (
     Asked,
     Bounds,
+    Grade,
+    GradeBatch,
+    GradeTest,
     Malformed,
     read_batch,
     read_one,
     read_trial,
 )
-from refute_lab.serving.verdicts import Verdicts
+from refute_lab.serving.tenants import Full, Held, Known, Share, Tokens
+from refute_lab.serving.verdicts import CONTENT_TYPE, Verdicts
+
+# -- openapi ---------------------------------------------------------------------------------------
+
+
+_ASKED = {
+    "/v1/grade": ("Grade", "Verdict", "One program by a task's tests, of any kind."),
+    "/v1/stdio": ("Grade", "Verdict", "One program that reads an input and prints."),
+    "/v1/assert": ("Grade", "Verdict", "One program by a file of asserts."),
+    "/v1/test_reward": ("GradeTest", "TestReward", "A generated test, by what it tells apart."),
+    "/v1/grade_batch": ("GradeBatch", "BatchLine", "Many programs; a line for each, in order."),
+}
+"""Path -> what is asked, what is answered, in words."""
+_TOLD = {
+    "/healthz": ("application/json", "Whether there is a sandbox."),
+    "/metrics": ("text/plain", "Counters, for Prometheus."),
+    "/openapi.json": ("application/json", "This document."),
+}
+_REFUSALS = {
+    "400": "The body is no JSON.",
+    "401": "No token, or one that is not known.",
+    "403": "Without tokens only programs of this machine may ask.",
+    "408": "The body did not arrive in time.",
+    "413": "The body, or the batch, is too large.",
+    "415": "The body is compressed.",
+    "422": "The JSON does not say what is needed.",
+    "429": "The line is full; Retry-After says when to ask again.",
+    "500": "A fault of refute's own; never a verdict.",
+    "503": "No sandbox; never a verdict. Retry-After says when to ask again.",
+}
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The whole document."""
+    refused = {code: _response(line, "Error") for code, line in _REFUSALS.items()}
+    paths: dict[str, Any] = {}
+    for path, (asked, answered, line) in _ASKED.items():
+        media = "application/x-ndjson" if answered == "BatchLine" else "application/json"
+        paths[path] = {
+            "post": {
+                "summary": line,
+                "security": [{"bearer": []}, {}],
+                "requestBody": {"required": True, "content": _content(asked)},
+                "responses": {"200": _response("The answer.", answered, media), **refused},
+            }
+        }
+    for path, (media, line) in _TOLD.items():
+        ok = {"description": line, "content": {media: {}}}
+        paths[path] = {"get": {"summary": line, "responses": {"200": ok}}}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "refute serve", "version": version("refute")},
+        "paths": paths,
+        "components": {
+            "schemas": _schemas(),
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+class BatchLine(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What became of one program of many; without a verdict: 503, a sandbox could not be had; 500,
+    a fault of refute's own; 422."""
+
+    index: Annotated[int, msgspec.Meta(ge=0)]
+    verdict: Verdict | msgspec.UnsetType = msgspec.UNSET
+    status: int | msgspec.UnsetType = msgspec.UNSET
+    error: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class Error(msgspec.Struct):
+    """Why there is no answer."""
+
+    error: Annotated[str, msgspec.Meta(description="What is wrong, in one line.")]
+
+
+def _schemas() -> dict[str, Any]:
+    asked = (TaskData, Grade, GradeBatch, GradeTest)
+    kinds = (*asked, Verdict, TestReward, BatchLine, Error)
+    template = "#/components/schemas/{name}"
+    _, parts = msgspec.json.schema_components(kinds, ref_template=template)
+    for name in ("Verdict", "TestResult", "TestReward"):  # as written, no field is left out
+        parts[name]["required"] = [*parts[name]["properties"]]
+    parts["BatchLine"]["oneOf"] = [{"required": ["verdict"]}, {"required": ["status", "error"]}]
+    return parts
+
+
+def _content(name: str, media: str = "application/json") -> dict[str, Any]:
+    return {media: {"schema": {"$ref": f"#/components/schemas/{name}"}}}
+
+
+def _response(line: str, name: str, media: str = "application/json") -> dict[str, Any]:
+    return {"description": line, "content": _content(name, media)}
+
 
 Result = TypeVar("Result")
 _BODY_SECONDS = 30.0

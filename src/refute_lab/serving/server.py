@@ -23,12 +23,10 @@ from refute.sandbox.local import LocalSandbox
 from refute.sandbox.missing_protections import gaps
 from refute_lab.datasets import function_datasets, load
 from refute_lab.rewards import Grader
-from refute_lab.serving.access import Tokens
 from refute_lab.serving.app import Service, application
-from refute_lab.serving.held import Held
-from refute_lab.serving.known import Known
 from refute_lab.serving.line import Line
 from refute_lab.serving.requests import Bounds
+from refute_lab.serving.tenants import Held, Known, Tokens
 from refute_lab.serving.verdicts import Verdicts
 
 _HELD = 32

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from refute.core.storage import write_atomically
 from refute.errors import InputError, ModelUnavailable
-from refute_lab.train.model_card import model_card
+from refute_lab.train.card import model_card
 from refute_lab.train.run_folder import SETTINGS, checkpoints, without_noise
 
 if TYPE_CHECKING:

@@ -17,8 +17,15 @@ from refute_lab.baselines.aci import (
     native_tools,
     read_text,
 )
-from refute_lab.baselines.aci.actions import LONGEST_COMMAND, OUTPUT, replaced, runs_tests, shown
-from refute_lab.baselines.aci.checks import broken_syntax, undefined_names
+from refute_lab.baselines.aci.actions import (
+    LONGEST_COMMAND,
+    OUTPUT,
+    broken_syntax,
+    replaced,
+    runs_tests,
+    shown,
+    undefined_names,
+)
 
 from ..projects import Project
 

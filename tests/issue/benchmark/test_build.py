@@ -25,12 +25,13 @@ from refute_lab.api.benchmarks import build_swt, own_releases
 from refute_lab.datasets.swe import load_issues
 from refute_lab.runs.journal import Journal
 from refute_lab.swt.building.build import BuildSettings, BuiltBenchmark, Place, build
-from refute_lab.swt.building.pull_records import RECORDS, measured
 from refute_lab.swt.building.pull_requests import (
+    RECORDS,
     Commit,
     Issue,
     Pull,
     change_of,
+    measured,
     read_commits,
     read_issues,
     read_pulls,

@@ -9,8 +9,7 @@ from refute.workspace.contract import TestReport
 from refute.workspace.statuses import NO_TESTS
 from refute_lab.swt.grading.coverage import change_coverage, counted_lines, executable_lines
 from refute_lab.swt.grading.grade import Evidence, IssueGrade, covered_by
-from refute_lab.swt.grading.grade_records import GradeRecord
-from refute_lab.swt.grading.grade_summary import summarize
+from refute_lab.swt.grading.grade_records import GradeRecord, summarize
 from refute_lab.swt.grading.tasks import with_golden_lines
 from refute_lab.swt.grading.verdict import Verdict
 

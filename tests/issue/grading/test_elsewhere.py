@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import refute_lab
-from refute_lab.api.preparing import prepare
+from refute_lab.api.exporting import prepare
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs.executors import Executor, Workers, executor_of
 from refute_lab.runs.run import Run

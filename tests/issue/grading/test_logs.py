@@ -12,8 +12,13 @@ from click.testing import CliRunner
 from refute.core.problems import IssueKey
 from refute.doors.command_line import cli
 from refute.errors import InputError
-from refute_lab.swt.grading.log_formats import read_statuses
-from refute_lab.swt.grading.reference_logs import directives, grade_logs, read_counts, read_log
+from refute_lab.swt.grading.reference_logs import (
+    directives,
+    grade_logs,
+    read_counts,
+    read_log,
+    read_statuses,
+)
 
 PYTEST = """\
 === short test summary info ===

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from refute import Candidate, Context, FunctionKey, FunctionProblem, MethodResult, method
-from refute_lab.datasets import Item
-from refute_lab.datasets.item import LoaderOptions
-from refute_lab.datasets.spec import DatasetSpec, Keep
-from refute.models.contract import Message, Sampling
-from refute.models.specs import Provider
-from refute.models.scripted import ScriptedModel
 from refute.core.parameters import parameter
+from refute.models.contract import Message, Sampling
+from refute.models.scripted import ScriptedModel
+from refute.models.specs import Provider
+from refute_lab.datasets import Item
+from refute_lab.datasets.spec import DatasetSpec, Keep, LoaderOptions
 
 
 @dataclass(frozen=True)

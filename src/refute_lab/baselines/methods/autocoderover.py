@@ -28,7 +28,7 @@ from refute.issue.edits import Files, read_edits
 from refute.models.contract import Message, Sampling
 from refute.prompts import render
 from refute.source.syntax import parse_expression
-from refute_lab.baselines.aci.conversation import ask_within
+from refute_lab.baselines.aci.commands import ask_within
 from refute_lab.baselines.codesearch import SEARCHES, CodeSearch
 
 ROUNDS = 10

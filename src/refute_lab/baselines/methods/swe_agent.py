@@ -38,7 +38,7 @@ from refute_lab.baselines.aci import (
     read_call,
     read_text,
 )
-from refute_lab.baselines.aci.conversation import ask_within
+from refute_lab.baselines.aci.commands import ask_within
 
 CALLS = 20
 """Calls of the model (SWT-Bench, section 5.1)."""

@@ -12,8 +12,7 @@ from refute_lab.benches import issues as bench
 from refute_lab.benches.issues import PredictionRecord, given_words
 from refute_lab.runs.journal import read_header, read_run
 from refute_lab.runs.records import ErrorRecord
-from refute_lab.swt.grading.grade_records import RECORDS, GradeRecord
-from refute_lab.swt.grading.grade_summary import Grades, best_records
+from refute_lab.swt.grading.grade_records import RECORDS, GradeRecord, Grades, best_records
 
 
 @dataclass(frozen=True, slots=True)

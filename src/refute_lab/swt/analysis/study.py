@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 from refute.core.problems import IssueKey, IssueProblem
 from refute_lab.figures import Figure, Share
-from refute_lab.swt.analysis.groups import (
+from refute_lab.swt.analysis.figures import (
     Group,
+    RunCost,
     by_date,
     by_length,
     by_repository,
+    cost,
+    pass_at,
     resolved_share,
     share,
 )
@@ -24,8 +27,7 @@ from refute_lab.swt.analysis.overlap import (
     pairs,
 )
 from refute_lab.swt.analysis.runs import GradedRun, run_labels
-from refute_lab.swt.analysis.sampling import RunCost, cost, pass_at
-from refute_lab.swt.grading.grade_summary import Summary, summarize
+from refute_lab.swt.grading.grade_records import Summary, summarize
 
 
 @dataclass(frozen=True, slots=True)

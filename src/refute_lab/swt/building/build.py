@@ -32,14 +32,17 @@ from refute.workspace.states import PatchedState, run_lane, state_reports
 from refute.workspace.versions_by_tag import version_at
 from refute_lab.runs.journal import Journal
 from refute_lab.runs.records import ErrorRecord
-from refute_lab.swt.building.pull_records import ByKind, PullRecord, kinds_of, measured
 from refute_lab.swt.building.pull_requests import (
+    ByKind,
     Commit,
     Issue,
     Pull,
     PullChange,
+    PullRecord,
     change_of,
     change_of_commit,
+    kinds_of,
+    measured,
     resolved_issues,
     texts_of,
 )

@@ -27,9 +27,9 @@ from refute_lab.figures import Figure, mean
 from refute_lab.runs.executors import Executor, Processes
 from refute_lab.runs.records import Count, ErrorRecord, Number, Schema
 from refute_lab.runs.run import Ending, Run
-from refute_lab.swt.grading.attribution import attributed, golden_runs
 from refute_lab.swt.grading.growing import GradingTask, content_of, grown, stands
 from refute_lab.swt.grading.repair import FixGrade, FixStatus, grade_fix
+from refute_lab.swt.grading.verdict import attributed, golden_runs
 from refute_lab.swt.predictions import Prediction, write_predictions
 from refute_lab.swt.workspaces import spawner
 

@@ -32,7 +32,6 @@ from refute.workspace.states import state_reports
 from refute_lab.runs.executors import Executor, Processes
 from refute_lab.runs.records import ErrorRecord, WithFiles
 from refute_lab.runs.run import Ending, Run
-from refute_lab.swt.grading.attribution import attributed, golden_runs, missing_fail_to_pass, works
 from refute_lab.swt.grading.coverage import Executable, executable_lines
 from refute_lab.swt.grading.grade import (
     Conflict,
@@ -50,7 +49,13 @@ from refute_lab.swt.grading.grade_records import (
     grade_record,
 )
 from refute_lab.swt.grading.growing import GradingTask, content_of, grown, stands
-from refute_lab.swt.grading.verdict import Verdict
+from refute_lab.swt.grading.verdict import (
+    Verdict,
+    attributed,
+    golden_runs,
+    missing_fail_to_pass,
+    works,
+)
 from refute_lab.swt.predictions import PatchType, Prediction, patch_of
 from refute_lab.swt.workspaces import spawner
 
