@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from refute.sandbox.missing_protections import gaps
+from refute.core.remarks import gaps
 
 NAMES = ("namespaces", "unprivileged user", "landlock", "seccomp")
 

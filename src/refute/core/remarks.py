@@ -6,11 +6,12 @@ The command line prints them on stderr; in a program they go where its logging s
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from refute.sandbox import Sandbox
+
 
 LOG = logging.getLogger("refute")
 
@@ -28,9 +29,25 @@ def remark(lines: Iterable[str]) -> None:
 
 def warn_of_gaps(box: Sandbox) -> None:
     """Say in one line what the sandbox does not protect from on this machine."""
-    from refute.sandbox.missing_protections import gaps
-
     open_here = gaps(box.protections())
     if open_here:
         what = ", ".join(open_here)
         LOG.warning("not fully isolated here: code under test can %s; see refute doctor", what)
+
+
+# -- missing protections ---------------------------------------------------------------------------
+
+
+def gaps(held: Mapping[str, bool]) -> list[str]:
+    """What a program may do that it should not, given `Sandbox.protections()`; empty: nothing."""
+    walls, calls, files = held["namespaces"], held["seccomp"], held["landlock"]
+    found = []
+    if not walls and not calls:
+        found += ["use the network", "start and signal processes"]
+    if not walls and not files:
+        found.append("read and write your files")
+    elif not walls:
+        found.append("see the names of your files")
+    if not held["unprivileged user"] and not (walls and calls):
+        found.append("do so as root")
+    return found

@@ -33,8 +33,16 @@ reading the source it tests. A subprocess whose environment was cleared, or that
 `-E` or `-S`, is not counted.
 """
 
-from refute.probe.reading import RawFailure, RawReport, RawResult, RawSubtest, read
-from refute.probe.starting import SITE, command, environment
+from refute.probe.running import (
+    SITE,
+    RawFailure,
+    RawReport,
+    RawResult,
+    RawSubtest,
+    command,
+    environment,
+    read,
+)
 
 __all__ = [
     "SITE",

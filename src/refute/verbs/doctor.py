@@ -242,7 +242,6 @@ def print_checks(checks: Sequence[Check], console: Console) -> None:
 @json_option
 def command(as_json: bool) -> int:
     """Show what works on this machine, and how to get what is missing."""
-
     checks = examine()
     if as_json:
         print_json({"checks": [asdict(check) for check in checks]})

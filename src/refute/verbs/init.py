@@ -282,7 +282,6 @@ def command(
     none is named, all but the hook. What is there already is kept: files are added to or left
     alone.
     """
-
     result = init(repo=repo, parts=parts or USUAL, source=source)
     show(result, as_json=as_json)
     err = consoles()[1]

@@ -17,10 +17,10 @@ from pathlib import Path
 import uvicorn
 import uvloop
 
+from refute.core.remarks import gaps
 from refute.core.starting import Variable
 from refute.errors import InputError, SandboxUnavailable
 from refute.sandbox.local import LocalSandbox
-from refute.sandbox.missing_protections import gaps
 from refute_lab.datasets import function_datasets, load
 from refute_lab.rewards import Grader
 from refute_lab.serving.app import Service, application
