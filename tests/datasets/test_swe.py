@@ -56,7 +56,6 @@ def test_problem_and_key(tmp_path: Path) -> None:
     assert (item.key.patch, item.key.test_patch) == (FIX, TESTS)
     assert item.key.fail_to_pass == ("tests/test_area.py::test_secretly",)
     assert item.key.pass_to_pass == ("tests/test_area.py::test_other[a b]",)
-    assert item.problem.recipe is not None
     assert item.problem.recipe.python == "3.9"
     assert item.problem.recipe.pins == (("pip==23.3.2",), ("pytest==7.4.0",))
 

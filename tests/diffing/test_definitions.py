@@ -191,5 +191,4 @@ def test_what_stands_around_a_body(
 ) -> None:
     body = "\n    c = a\n    return b\n"
     found = difference(f"def f(a, b=1):{body}", head + body)
-    assert found is not None
     assert (found.aspects, found.lines_before) == (aspects, lines)

@@ -53,7 +53,6 @@ def answer(messages: Sequence[dict[str, Any]], number: int) -> str:
         return f"{HOSTILE}\n### Input Arguments\nArguments: ```f({x})```\n### Output\n{stated}"
     if "Now the output" in last:
         call = re.search(r"f\((\d+)\)", last)
-        assert call is not None
         x = int(call[1])
         return f"It is so.\nOutput: ```{x * (x + 1) // 2 + (rng.random() < 0.25)}```"
     return f"{HOSTILE}\n```python\ndef f(n):\n    return {rng.choice(PROGRAMS)}\n```"

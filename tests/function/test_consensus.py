@@ -12,7 +12,6 @@ def gives(value: object) -> Returned:
 
 def test_most_programs_are_believed_and_equal_values_are_one() -> None:
     found = majority([gives(1), gives(2), gives(1.0), Raised("ValueError", "")])
-    assert found is not None
     assert (found.output.value, found.support, found.of) == (1, 2, 4)
     assert [(value.value, count) for value, count in found.rest] == [(2, 1)]
 
@@ -26,7 +25,6 @@ def test_bytes_that_hold_no_value_are_no_output() -> None:
     bad = Returned(b"\xff no value")
     assert majority([bad, bad]) is None
     found = majority([gives(1), bad, gives(1), gives(2)])
-    assert found is not None
     assert [value.value for value, _ in ((found.output, 0), *found.rest)] == [1, 2]
 
 

@@ -13,7 +13,6 @@ ROOT = Path(__file__).parents[2]
 def test_the_command_of_all_tables_plans_what_it_says() -> None:
     text = (ROOT / "docs/utgen.md").read_text().replace("\\\n", " ")
     given = re.search(r"^python (benchmarks/methods\.py .*?)\s*#", text, re.MULTILINE)
-    assert given is not None
     own, _, more = given[1].partition(" -- ")
     done = subprocess.run(
         [sys.executable, *own.split(), "--dry-run", "--", *more.split()],

@@ -80,7 +80,6 @@ def finish(process: subprocess.Popen[str]) -> list[str]:
 def test_killed_and_resumed(how: signal.Signals, server: Loopback) -> None:
     server.behaviour = counting = Counting(open_for=18)
     process = start(server)
-    assert process.stdout is not None
     # 12 problems of two turns, four requests at once: when the first problems are through, others
     # have one turn, and the rest hangs.
     seen = [process.stdout.readline() for _ in range(6)]

@@ -83,7 +83,6 @@ def test_several_processes_agree(tmp_path: Path) -> None:
         for name in "abcd"
     ]
     for writer in writers:
-        assert writer.stdin is not None
         writer.stdin.write("go\n")
         writer.stdin.flush()
     outputs = [writer.communicate(timeout=120)[0].split() for writer in writers]

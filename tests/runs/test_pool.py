@@ -90,7 +90,6 @@ def test_workers_end_with_their_parent(tmp_path: Path, number: signal.Signals) -
     process = subprocess.Popen(
         [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
-    assert process.stdout is not None
     workers = [int(process.stdout.readline()) for _ in range(2)]
     process.send_signal(number)
     process.wait(10)

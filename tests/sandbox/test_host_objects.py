@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from refute.core.problems import Call
-from refute.sandbox import Limits, Program, Returned
+from refute.sandbox import Limits, Program
 from refute.sandbox.local import LocalSandbox
 
 from .conftest import LEVELS
@@ -90,7 +90,6 @@ def test_no_datagram_reaches_a_socket_of_the_host(box: LocalSandbox, tmp_path: P
         listeners.append(listener)
     (tmp_path / "socket").chmod(0o777)
     (outcome,) = box.run(Program(DATAGRAMS, "f"), [Call((paths,))])
-    assert isinstance(outcome, Returned), outcome
     assert outcome.value == []
     for listener in listeners:
         with pytest.raises(BlockingIOError):
@@ -122,12 +121,10 @@ def test_no_lock_is_held_on_a_readable_file(box: LocalSandbox, tmp_path: Path) -
 
 def test_sockets_hold_little_memory(box: LocalSandbox) -> None:
     (outcome,) = box.run(Program(BUFFERS, "f"), [Call((1,))], Limits(cpu=2.0))
-    assert isinstance(outcome, Returned), outcome
     assert outcome.value < 32 << 20
 
 
 def test_a_database_in_the_private_directory_works(box: LocalSandbox) -> None:
     pytest.importorskip("sqlite3")
     (outcome,) = box.run(Program(DATABASE, "f"), [Call((3,))], Limits(cpu=2.0))
-    assert isinstance(outcome, Returned), outcome
     assert outcome.value == [(3,)]

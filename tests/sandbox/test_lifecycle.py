@@ -56,7 +56,6 @@ def start(
     process = subprocess.Popen(
         [sys.executable, "-c", source], stdout=subprocess.PIPE, text=True, env=environment
     )
-    assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     return process
 

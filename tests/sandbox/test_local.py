@@ -167,7 +167,6 @@ def test_stop_after(box: LocalSandbox) -> None:
 )
 def test_failed_import(box: LocalSandbox, code: str, kind: str, line: int | None) -> None:
     first, second = on(box, code, Call(args=(1,)), Call(args=(2,)))
-    assert isinstance(first, Raised)
     assert (first.type, first.line, first.on_import) == (kind, line, True)
     assert second == first
 
@@ -326,7 +325,6 @@ def test_what_a_terminal_would_obey_is_written_out() -> None:
     with LocalSandbox() as box:
         raised, returned = box.run(Program(code, "f"), [Call((1,)), Call((0,))])
     assert raised == Raised("ValueError", r"a\x1b]0;owned\x07" + "\nb", 4)
-    assert isinstance(returned, Returned)
     assert repr(returned.value) == r"\x1b[2J"
 
 
@@ -360,7 +358,6 @@ def test_outputs_do_not_add_up(box: LocalSandbox) -> None:
     assert held < 80 << 20
     again = on(box, code, *[Call((29 - i,)) for i in range(30)], limits=Limits(cpu=5.0))
     for outcome, other in zip(outcomes, reversed(again), strict=True):
-        assert isinstance(outcome, Returned)
         assert matches(other, Expected(outcome.data)), "kept or not, an output equals itself"
     assert not matches(outcomes[0], Expected(outcomes[1].data))
     assert not matches(outcomes[28], Expected(outcomes[0].data))

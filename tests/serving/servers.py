@@ -130,7 +130,6 @@ def serving(*options: str, tokens: bool = True) -> Iterator[Server]:
     command = [sys.executable, "-m", "refute", "serve", "--port", "0", *options]
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     try:
-        assert process.stderr is not None
         line = process.stderr.readline()
         found = re.fullmatch(r"refute serve: listening on http://127\.0\.0\.1:(\d+) .*\n", line)
         assert found, line + process.stderr.read()

@@ -14,7 +14,7 @@ from synthetic.steps import KINDS
 from refute.core.problems import Call, Trust, UnitTest
 from refute.function.llm.answers import read_output, read_test
 from refute.function.llm.code_extraction import read_program
-from refute.sandbox import Limits, Program, Returned, Sandbox
+from refute.sandbox import Limits, Program, Sandbox
 from refute.source.literals import read_literal, source_of
 from refute_lab.benches.grade import grade_tests
 
@@ -34,7 +34,6 @@ def test_the_code_does_what_the_steps_say(box: Sandbox) -> None:
                 Program(version.code, ENTRY_POINT), [Call((x,)) for x in inputs], Limits(cpu=2.0)
             )
             for value, outcome in zip(inputs, outcomes, strict=True):
-                assert isinstance(outcome, Returned)
                 assert outcome.value == version.trace(value)[-1], version.code
     assert len(operations) == 16, "every operation was looked at"
 
@@ -60,8 +59,6 @@ def test_answers_are_read_as_they_are_meant(box: Sandbox) -> None:
         if value is None:
             continue
         said = read_test(answer(task, value, task.right, diagnosed=True), ENTRY_POINT)
-        assert said.call is not None
-        assert said.output is not None
         assert said.output.node is not None
         [argument] = said.call.args
         call = Call((read_literal(argument),))
@@ -92,7 +89,6 @@ def test_rationales_and_slips_pass_the_checks_of_the_pipeline() -> None:
             compile(program, "slip", "exec")
         elif row.sort == "rationale":
             written = read_output(row.completion, ENTRY_POINT)
-            assert written is not None
             assert written.node is not None
             assert source_of(read_literal(written.node)) in row.prompt, "the output that was shown"
         else:

@@ -171,15 +171,12 @@ class MadeUp:
             )
         if "Now the output" in question:
             shown = re.search(r"f\((\d+)\)", question)
-            assert shown is not None
             value = self.output(code, int(shown[1]), number)
             if value is None:
                 return spoiled(rng) if rng.random() < 0.5 else "I cannot tell."
             return "It goes like this.\nOutput: " + rng.choice(VALUES).format(y=value)
         shown = re.search(r"Input: f\((\d+)\)", question)
         wanted = re.search(r"Expected: (\S+)", question)
-        assert shown is not None
-        assert wanted is not None
         value = json.loads(wanted[1].lower())
         edited = self.edit(code, int(shown[1]), value, number)
         if edited is None:

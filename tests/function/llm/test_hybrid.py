@@ -150,7 +150,6 @@ MENDED = "def larger(a, b):\n    return a if a > b else b\n"
 def called(question: str) -> Any:
     """The arguments of the call that a question is about."""
     found = re.search(r"```python\n\w+(\(.*\))\n```", question, re.S)
-    assert found is not None
     return eval(found[1])
 
 
@@ -170,7 +169,6 @@ def test_disagreement_finds_the_test_that_the_model_did_not(pool: SandboxPool) -
     assert trace_of(result).codes[-1] == MENDED
     assert result.failing
     for failing in result.failing:
-        assert isinstance(failing.test.call, Call)
         assert failing.test.call != Call((4, 2))
         assert failing.test.expected == max(failing.test.call.args)
     hypotheses = [m[-1].content for m in ask.model.asked if "suspected" in m[-1].content]

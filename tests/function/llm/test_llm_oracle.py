@@ -27,8 +27,6 @@ SCRIPT = Path(__file__).parents[3] / "benchmarks" / "oracle.py"
 @pytest.fixture(scope="module")
 def oracle() -> ModuleType:
     spec = importlib.util.spec_from_file_location("benchmarks_oracle", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

@@ -173,7 +173,6 @@ def test_into_a_class_of_pytests() -> None:
         "    def test_a(self, tmp_path):\n        assert Cart().total\n\n    def test_b(self):\n" \
         "        pass\n"  # fmt: skip
     found = insert(text, NEW.replace("test_total()", "test_total(capsys)"), "Cart.total")
-    assert found is not None
     assert found.startswith("import pytest\nfrom shop.cart import Cart, Empty\n\n\nclass")
     assert (
         "        assert Cart().total\n\n    def test_total(self, capsys):\n        # as before\n"
@@ -186,14 +185,12 @@ def test_into_a_test_case_and_as_one_of_its_own() -> None:
         "    def test_total(self):\n        shop.cart.Cart().total()\n\n\n" \
         "if __name__ == '__main__':\n    unittest.main()\n"  # fmt: skip
     found = insert(text, CASE, "Cart.total")
-    assert found is not None
     assert "        shop.cart.Cart().total()\n\n    def test_total_2(self):\n" in found
     assert found.count("import unittest\n") == 1
     assert found.count("class ") == 1
     alone = insert(
         "def test_a():\n    pass\n\n\nif __name__ == '__main__':\n    test_a()\n", CASE, "f"
     )
-    assert alone is not None
     assert "\n\n\nclass TestCart(unittest.TestCase):\n    def test_total" in alone
     assert alone.endswith("\n\n\nif __name__ == '__main__':\n    test_a()\n")
 
@@ -209,7 +206,6 @@ def test_into_a_test_case_and_as_one_of_its_own() -> None:
 def test_every_file_stays_whole_and_grows_by_a_test(text: str, new: str) -> None:
     for ends in ("\n", "\r\n"):
         found = insert(text.replace("\n", ends), new, "Cart.total")
-        assert found is not None
         assert found.count("def test_") == text.count("def test_") + 1
         assert ("\r\n" in found) is (ends == "\r\n" and "\n" in text)
         assert "\r" not in found.replace("\r\n", "\n") or ends == "\r\n"
