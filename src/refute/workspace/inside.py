@@ -89,6 +89,16 @@ def pytest_runtest_makereport(item: Any, call: Any) -> Any:
         CAUSE.update({"phase": call.when, "type": kind.__name__, "text": text, "trail": trail})
 
 
+PARTS: List[Any] = []
+"""The subtests of the last test that failed, of which its own reports say nothing."""
+
+
+def pytest_runtest_logreport(report: Any) -> None:
+    """Of subtests: those of tests are not logged."""
+    if report.failed:
+        PARTS.append(report)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: Any) -> bool:
     """Instead of running the tests once."""
@@ -221,7 +231,7 @@ def run_original(items: list[Any], plan: Plan, out: int) -> None:
         signal.setitimer(signal.ITIMER_PROF, LONGEST)
         sys.settrace(tracer)
         try:
-            reports = runtestprotocol(item, log=False, nextitem=None)
+            reports = reports_of(item)
         finally:
             sys.settrace(None)
             signal.setitimer(signal.ITIMER_PROF, 0)
@@ -292,10 +302,15 @@ class Tracer:
         return (from_top(file), frozenset(lines)) if lines else None
 
 
+def reports_of(item: Any) -> List[Any]:
+    """What a test's phases did, and those of its subtests that failed."""
+    PARTS.clear()
+    return [*runtestprotocol(item, log=False, nextitem=None), *PARTS]
+
+
 def passes(item: Any) -> bool:
     """Whether a test passes, set-up and tear-down included; skipped ones do not count."""
-    reports = runtestprotocol(item, log=False, nextitem=None)
-    return all(report.outcome == "passed" for report in reports)
+    return all(report.outcome == "passed" for report in reports_of(item))
 
 
 # -- mutants ---------------------------------------------------------------------------------------

@@ -26,12 +26,15 @@ from refute_lab.runs.records import ErrorRecord
 from refute_lab.runs.run import Run
 from refute_lab.swt.grading.coverage import Executable
 from refute_lab.swt.grading.grade import Terms
-from refute_lab.swt.grading.grade_records import RECORDS, grade_record, read_evidence, read_grade
-from refute_lab.swt.grading.grade_summary import (
+from refute_lab.swt.grading.grade_records import (
+    RECORDS,
     Columns,
     Grades,
     Summary,
     best_records,
+    grade_record,
+    read_evidence,
+    read_grade,
     summarize,
 )
 from refute_lab.swt.grading.growing import GradingTask, check_growth
