@@ -32,15 +32,12 @@ GRADERS = {
     *(
         f"refute_lab/swt/grading/{name}.py"
         for name in (
-            *("gold_check", "grade", "tasks", "reference_reports", "reference_logs"),
-            *("grade_records", "grade_summary", "filtering", "attribution"),
+            *("grade", "tasks", "reference_reports", "reference_logs"),
+            *("grade_records", "filtering"),
             *("repair", "repair_tasks", "growing"),
         )
     ),
-    *(
-        f"refute_lab/swt/analysis/{name}.py"
-        for name in ("runs", "groups", "overlap", "sampling", "study", "filters", "golden_run")
-    ),
+    *(f"refute_lab/swt/analysis/{name}.py" for name in ("runs", "overlap", "study", "filters")),
 }
 BENCH = {
     *(f"refute_lab/benches/{name}.py" for name in ("settings", "records", "work", "summary")),
