@@ -21,7 +21,7 @@ from refute.hardening import testing
 from refute.hardening.outcomes import other_outcomes
 from refute.issue.observed_calls import Call, name_of
 from refute.recording.replaying import replayed
-from refute.workspace import testruns
+from refute.workspace import testruns, warm
 from refute.workspace.checkout import Checkout
 
 from .endings import RIGHT, planted
@@ -149,13 +149,14 @@ def test_names_of_tests_in_any_runner() -> None:
 def test_how_often_pytest_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At most three times as often as red and green alone would."""
     starts: Counter[str] = Counter()
-    for module in (testruns, testing):
+    real = {(testruns, "_run"): testruns._run, (testing, "run_inside"): warm.run_inside}
+    for (module, name), one in real.items():
 
-        def run(*given: Any, real: Any = module._run, **how: Any) -> Any:
+        def run(*given: Any, one: Any = one, **how: Any) -> Any:
             starts["pytest"] += 1
-            return real(*given, **how)
+            return one(*given, **how)
 
-        monkeypatch.setattr(module, "_run", run)
+        monkeypatch.setattr(module, name, run)
     change = open_change(Checkout(planted(RIGHT[0], tmp_path / "repo"), Path(sys.executable)))
     judged = judging.judge(change, judging.Settings(behaviour=False))
     assert (judged.verdict, starts["pytest"]) == ("proven", 6)
