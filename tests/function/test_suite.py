@@ -135,6 +135,17 @@ def test_file():
     assert "1 failing test not believed: a file of its own is missing" in err
 
 
+@pytest.mark.parametrize(
+    ("tests", "told"),
+    [("nowhere", "No such file"), ("empty", "holds no Python file"), ("odd.py", "no test was run")],
+)
+def test_no_tests(refute: Run, project: Path, tests: str, told: str) -> None:
+    (project / "empty").mkdir()
+    (project / "odd.py").write_text("def half():\n    pass\n")
+    status, _, err = refute("hunt", "spans.py", "--tests", tests)
+    assert (status, told in err) == (2, True), err
+
+
 def test_a_fix_with_a_rival_is_proposed(refute: Run, project: Path) -> None:
     """`a - b` and `a % b` both pass: an input tells them apart."""
     (project / "less.py").write_text("def less(a, b):\n    return a * b\n")

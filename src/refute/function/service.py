@@ -175,9 +175,14 @@ def open_subject(subject: FunctionOptions) -> Opened:
 
 
 def _run_as_they_stand(tests: Path, modules: Sequence[Module]) -> bool:
-    """Whether tests are Python files of the checkout that holds the targets."""
+    """Whether tests are Python files of the checkout that holds the targets. Raises `InputError`
+    where there is no such file."""
+    if not tests.exists():
+        raise InputError(f"{tests}: No such file or directory")
     if not tests.is_dir() and tests.suffix != ".py":
         return False
+    if tests.is_dir() and not any(tests.rglob("*.py")):
+        raise InputError(f"{tests}: holds no Python file")
     from refute.workspace.snapshot import checkout_root
 
     try:

@@ -165,8 +165,8 @@ def debug(
         else:
             result = _with(known, _guarded(solver, ask_for, given, asking, budget))
             if project is not None and result.candidates:
-                lost = project.lost(result.candidates[0].code, known.green)
-                told = (f"{lost} passes now and would fail",) if lost else ()
+                broken = project.broken(result.candidates[0].code, known.green)
+                told = (broken,) if broken else ()
                 result = replace(result, reservations=(*result.reservations, *told))
         after = result.candidates[0].code if result.candidates else code
         found = _hunt(name, result, len(result.failing) + len(result.findings))

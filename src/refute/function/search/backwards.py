@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from refute.core.problems import FunctionProblem
+from refute.errors import WorkspaceUnavailable
 from refute.function.contract import Candidate, MethodResult, Ran, Seen
 from refute.function.search.edit import Edit, applied
 from refute.function.search.facts import gather
@@ -38,6 +39,7 @@ LISTING = 0.3
 """Share of the time, at most, for listing the edits."""
 SUSPICION = 2.0
 """Power of a line's suspicion beside the prior of an edit."""
+UNCONFIRMED = "the tests do not run from the start"
 CONFIRMING = 120.0
 """Seconds for the tests, run with the fix from the start."""
 
@@ -107,9 +109,11 @@ class ProjectRepair:
         for one in held.fixes[:SHOWN]:
             with applied([one.tried.edit]):
                 code = rewrite(problem.code, tree)
-            if self.lost(code, green, one.turned) is None:
+            broken = self.broken(code, green, one.turned)
+            if broken is None or broken.startswith(UNCONFIRMED):
                 if not candidates:
                     reservations += _reservations(one, held, seen.red, green, self.file)
+                    reservations += [broken] if broken else []
                 edit = one.tried.edit
                 candidates.append(Candidate(code, edit.weight, (described(edit),)))
         return MethodResult(
@@ -122,21 +126,23 @@ class ProjectRepair:
             reservations=tuple(reservations),
         )
 
-    def lost(self, code: str, green: Sequence[Ran], turned: Sequence[str] = ()) -> str | None:
-        """A test that does not pass with the code in the file, in a run of its own; None: all do.
-
-        `green`: those that pass now; `turned`: those that are to. Raises `WorkspaceUnavailable`.
-        """
+    def broken(self, code: str, green: Sequence[Ran], turned: Sequence[str] = ()) -> str | None:
+        """What speaks against the code in the file, in a run of the tests from the start; None:
+        all pass. `green`: those that pass now; `turned`: those that are to."""
         wanted = [*turned, *(test.id for test in green)]
         if not wanted:
             return None
         workspace = self.suite.workspace
         workspace.write(self.file, code.encode())
-        report = workspace.run_tests(TestSelection(_files(wanted)), timeout=CONFIRMING)
+        try:
+            report = workspace.run_tests(TestSelection(_files(wanted)), timeout=CONFIRMING)
+        except WorkspaceUnavailable as error:  # with the project's own options
+            return f"{UNCONFIRMED}: {error}"
         passed = {one.id for one in report.results if one.outcome == "passed"}
         if not report.trusted:
             return report.remark
-        return next((name for name in wanted if name not in passed), None)
+        lost = next((name for name in wanted if name not in passed), None)
+        return lost and f"{lost} would fail"
 
     def _held(
         self, tried: Sequence[_Tried], tree: ast.Module, red: Sequence[Ran], green: Sequence[Ran],
