@@ -12,6 +12,9 @@ from ..diffing.repositories import commit
 
 Run = Callable[..., tuple[int, str, str]]
 
+COUNTED = ("--budget", 600, "--set", "max_candidates=400")
+"""However fast the machine is."""
+
 SPANS = """\
 class Spans:
     def __init__(self, *pairs):
@@ -106,7 +109,8 @@ def states(out: str) -> dict[str, str]:
 )
 def test_a_fix(refute: Run, project: Path, target: str, old: str, new: str) -> None:
     plant(project, old, new)
-    status, out, err = refute("debug", f"spans.py::{target}", "--tests", "tests", "--write")
+    how = ("--tests", "tests", *COUNTED)
+    status, out, err = refute("debug", f"spans.py::{target}", "--write", *how)
     assert (status, (project / "spans.py").read_text()) == (0, SPANS), out + err
 
 
@@ -152,7 +156,8 @@ def test_a_fix_with_a_rival_is_proposed(refute: Run, project: Path) -> None:
     (project / "tests" / "test_less.py").write_text(
         "from less import less\n\n\ndef test_less():\n    assert less(7, 4) == 3\n"
     )
-    status, out, _ = refute("debug", "less.py", "--tests", "tests/test_less.py", "--json")
+    how = ("--tests", "tests/test_less.py", *COUNTED)
+    status, out, _ = refute("debug", "less.py", "--json", *how)
     assert status == 4
     assert "does otherwise with less(" in "".join(json.loads(out)["reservations"])
 
@@ -177,7 +182,8 @@ except OSError:
 """
     plant(project, TESTS, forged + TESTS, file="tests/test_spans.py")
     before = (project / "spans.py").read_text()
-    status, out, _ = refute("debug", "spans.py::Spans.total", "--tests", "tests", "--json")
+    how = ("--tests", "tests", *COUNTED)
+    status, out, _ = refute("debug", "spans.py::Spans.total", "--json", *how)
     assert status in (0, 1), _
     assert json.loads(out)["state"] in ("wrong", "fixed")
     if status == 0:  # by the search, in spite of it

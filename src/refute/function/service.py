@@ -310,7 +310,8 @@ def _stream(
         if not any(one.red or one.green for known in seen for one in known.values()):
             remark([f"{subject.tests}: no test executes what is looked at"])
         if settings.fixing:
-            repairing = partial(_repairing, suite, subject.jobs)
+            most = subject.set.get("max_candidates")
+            repairing = partial(_repairing, suite, subject.jobs, most)
     units = units_of(modules, opened.tests, seen, fixing=settings.fixing)
     if not spec.cpu_bound or ask is not None:  # one session with the model for each module
         units = [FunctionUnit(*pair) for pair in zip(modules, opened.tests, strict=True)]
@@ -330,11 +331,11 @@ def _within(suite: Suite, module: Module) -> str:
     return module.source.path.resolve().relative_to(suite.root).as_posix()
 
 
-def _repairing(suite: Suite, jobs: int | None, module: Module) -> ProjectRepair:
+def _repairing(suite: Suite, jobs: int | None, most: int | None, module: Module) -> ProjectRepair:
     from refute.core.processes import cores
-    from refute.function.search.backwards import ProjectRepair
+    from refute.function.search.backwards import MOST, ProjectRepair
 
-    return ProjectRepair(suite, _within(suite, module), jobs or cores())
+    return ProjectRepair(suite, _within(suite, module), jobs or cores(), most or MOST)
 
 
 # -- the method ------------------------------------------------------------------------------------

@@ -88,6 +88,8 @@ class ProjectRepair:
     file: str
     """Where the code stands in the project."""
     jobs: int
+    most: int = MOST
+    """Edits that are tried, of those that there is time for."""
 
     def repaired(self, problem: FunctionProblem, seen: Seen, seconds: float) -> MethodResult:
         """Fixes that turn the red tests of a function green, within so many seconds for listing
@@ -95,7 +97,7 @@ class ProjectRepair:
         start = time.monotonic()
         tree = parse_module(problem.code)
         until = start + LISTING * seconds
-        tried = _listed(problem, tree, self.file, seen.red, self.suite, until)
+        tried = _listed(problem, tree, self.file, seen.red, self.suite, until)[: self.most]
         nodes = {id(one.node): one.node for one in tried}.values()
         green = [
             test
@@ -266,7 +268,7 @@ def _listed(
         if time.monotonic() > until:
             break
     found.sort(key=lambda one: -one.edit.weight)
-    return found[:MOST]
+    return found
 
 
 def _head(stmt: ast.stmt) -> range:
