@@ -35,8 +35,7 @@ from refute_lab.swt.grading.grade_records import (
     read_grade,
     summarize,
 )
-from refute_lab.swt.grading.growing import GradingTask
-from refute_lab.swt.grading.tasks import GradingSettings, default_jobs, grade_tasks
+from refute_lab.swt.grading.tasks import GradingSettings, GradingTask, default_jobs, grade_tasks
 from refute_lab.swt.predictions import Prediction, gold_predictions
 
 

@@ -34,7 +34,7 @@ GRADERS = {
         for name in (
             *("grade", "tasks", "reference_reports", "reference_logs"),
             *("grade_records", "filtering"),
-            *("repair", "repair_tasks", "growing"),
+            "repair",
         )
     ),
     *(f"refute_lab/swt/analysis/{name}.py" for name in ("runs", "overlap", "study", "filters")),

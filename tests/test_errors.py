@@ -69,8 +69,8 @@ def test_every_exception_that_leaves_a_module_is_in_the_tree() -> None:
         "refute_lab.rewards.crossing.CannotCross",  # in the sandbox: the value crosses as a handle
         "refute_lab.rewards.stubs.Skipped",  # in the sandbox: a test that skips itself
         "refute_lab.serving.app.Refused",  # these five are answers of the server
-        "refute_lab.serving.tenants.Full",
-        "refute_lab.serving.line.Busy",
-        "refute_lab.serving.line.TooMany",
         "refute_lab.serving.requests.Malformed",
+        "refute_lab.serving.tenants.Busy",
+        "refute_lab.serving.tenants.Full",
+        "refute_lab.serving.tenants.TooMany",
     ]

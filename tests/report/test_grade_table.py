@@ -12,7 +12,7 @@ from refute_lab.report.grade import print_grades
 from refute_lab.report.issue_grids import ISSUE_HEADS
 from refute_lab.report.repairs import print_fix_grades
 from refute_lab.swt.grading.grade_records import Summary
-from refute_lab.swt.grading.repair_tasks import FixSummary
+from refute_lab.swt.grading.repair import FixSummary
 
 ALL, HALF = mean([1.0] * 3), mean([1.0, 0.0, 1.0, 0.0])
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from refute_lab.serving.line import Busy, Job, Line, TooMany
-from refute_lab.serving.tenants import Full, Held
+from refute_lab.serving.tenants import Busy, Full, Held, Job, Line, TooMany
 
 Scene = Callable[[], Coroutine[Any, Any, None]]
 

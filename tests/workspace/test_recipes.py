@@ -13,7 +13,7 @@ import pytest
 from refute.errors import InputError
 from refute.workspace.infer import infer_recipe
 from refute.workspace.requirements import build_requirements, infer_requirements, name_of
-from refute_lab.swt.recipes import environment_of, image_of, options_of, recipe_of_row
+from refute_lab.swt.workspaces import environment_of, image_of, options_of, recipe_of_row
 
 SCRIPT = """#!/bin/bash
 source /opt/miniconda3/bin/activate

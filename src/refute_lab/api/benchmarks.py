@@ -51,7 +51,7 @@ from refute_lab.swt.building.pull_requests import (
     read_issues,
     read_pulls,
 )
-from refute_lab.swt.recipes import environment_of, recipe_of_row
+from refute_lab.swt.workspaces import environment_of, recipe_of_row
 
 if TYPE_CHECKING:
     from refute_lab.report.grids import Grid

@@ -37,11 +37,16 @@ from refute_lab.swt.grading.grade_records import (
     read_grade,
     summarize,
 )
-from refute_lab.swt.grading.growing import GradingTask, check_growth
 from refute_lab.swt.grading.reference_logs import grade_logs
 from refute_lab.swt.grading.reference_reports import reference_report, write_reports
 from refute_lab.swt.grading.reference_reports import summary as reference_summary
-from refute_lab.swt.grading.tasks import RUN_MEMORY, GradingSettings, grade_tasks
+from refute_lab.swt.grading.tasks import (
+    RUN_MEMORY,
+    GradingSettings,
+    GradingTask,
+    check_growth,
+    grade_tasks,
+)
 from refute_lab.swt.predictions import PatchType, Prediction, gold_predictions, read_predictions
 from refute_lab.swt.workspaces import check_engine
 

@@ -19,8 +19,7 @@ from refute_lab.runs.executors import Executor
 from refute_lab.runs.journal import read_header
 from refute_lab.runs.records import ErrorRecord
 from refute_lab.runs.run import Run
-from refute_lab.swt.grading.growing import GradingTask, check_growth
-from refute_lab.swt.grading.repair_tasks import (
+from refute_lab.swt.grading.repair import (
     FIX_RECORDS,
     FixRecord,
     FixSummary,
@@ -30,7 +29,7 @@ from refute_lab.swt.grading.repair_tasks import (
     summarize_fixes,
     write_results,
 )
-from refute_lab.swt.grading.tasks import default_jobs
+from refute_lab.swt.grading.tasks import GradingTask, check_growth, default_jobs
 from refute_lab.swt.predictions import Prediction
 from refute_lab.swt.workspaces import check_engine
 

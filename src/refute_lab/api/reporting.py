@@ -95,7 +95,7 @@ class FunctionReport(_Report):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
-        from refute_lab.report.study_documents import functions_document
+        from refute_lab.report.study_page import functions_document
 
         return functions_document(self.studies)
 
@@ -124,7 +124,7 @@ class IssueReport(_Report):
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
         from refute_lab.report.filters import filter_document
-        from refute_lab.report.study_documents import study_document
+        from refute_lab.report.study_page import study_document
 
         return {
             "studies": [study_document(one, as_model=self.paper_model) for one in self.studies],

@@ -15,7 +15,7 @@ Nothing of the private tests is in there.
 from __future__ import annotations
 
 from refute.core.problems import FunctionKey, FunctionProblem, UnitTest
-from refute_lab.datasets.asserts import read_asserts
+from refute_lab.datasets.literals import read_asserts
 from refute_lab.datasets.originfmt import compares_sets, test_code
 from refute_lab.datasets.rows import Row
 from refute_lab.datasets.spec import DatasetSpec, Item, LoaderOptions, from_rows

@@ -12,7 +12,7 @@
 | ``FAIL_TO_PASS``, ``PASS_TO_PASS`` | | a list, or a string that holds one (JSON or Python) |
 | ``created_at``, ``version`` | | |
 | ``text`` | | a prompt about the issue, for `row_prompt` |
-| ``environment``, ``image``, ... | | how tests are run: see `refute_lab.swt.recipes` |
+| ``environment``, ``image``, ... | | how tests are run: see `refute_lab.swt.workspaces` |
 
 ``hints_text`` is never shown: it holds comments that were written after the issue was opened. The
 SWT-Bench authors' prompt datasets wrap the golden patch in ``<patch>`` tags and may hold the two
@@ -45,7 +45,7 @@ from refute_lab.datasets.spec import (
     rows_at,
 )
 from refute_lab.datasets.swt_subsets import excluded
-from refute_lab.swt.recipes import recipe_of_row
+from refute_lab.swt.workspaces import recipe_of_row
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from rich.text import Text
 from refute_lab.report.bench import figure_document
 from refute_lab.report.intervals import IN_WORDS, estimate, in_words
 from refute_lab.runs.records import ErrorRecord
-from refute_lab.swt.grading.repair_tasks import FixRecord, FixSummary
+from refute_lab.swt.grading.repair import FixRecord, FixSummary
 
 STATUSES = {
     "resolved": "resolves the issue",

@@ -22,7 +22,6 @@ from starlette.types import Receive, Scope, Send
 from refute.errors import BAD_INPUT, UNAVAILABLE, told
 from refute_lab.rewards import TestReward, Verdict
 from refute_lab.rewards.task import Kind, TaskData
-from refute_lab.serving.line import Busy, Job, TooMany
 from refute_lab.serving.requests import (
     Asked,
     Bounds,
@@ -34,7 +33,7 @@ from refute_lab.serving.requests import (
     read_one,
     read_trial,
 )
-from refute_lab.serving.tenants import Full, Held, Known, Share, Tokens
+from refute_lab.serving.tenants import Busy, Full, Held, Job, Known, Share, Tokens, TooMany
 from refute_lab.serving.verdicts import CONTENT_TYPE, Verdicts
 
 # -- openapi ---------------------------------------------------------------------------------------

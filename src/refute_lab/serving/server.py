@@ -24,9 +24,8 @@ from refute.sandbox.local import LocalSandbox
 from refute_lab.datasets import function_datasets, load
 from refute_lab.rewards import Grader
 from refute_lab.serving.app import Service, application
-from refute_lab.serving.line import Line
 from refute_lab.serving.requests import Bounds
-from refute_lab.serving.tenants import Held, Known, Tokens
+from refute_lab.serving.tenants import Held, Known, Line, Tokens
 from refute_lab.serving.verdicts import Verdicts
 
 _HELD = 32

@@ -15,8 +15,8 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from refute.errors import DatasetError, InputError, Unavailable
 from refute_lab.rewards import Grader, Task, Test, TestReward, Verdict
-from refute_lab.serving.line import Job, Line
 from refute_lab.serving.requests import Asked, Bounds, Named, Trial
+from refute_lab.serving.tenants import Job, Line
 
 # -- measures --------------------------------------------------------------------------------------
 

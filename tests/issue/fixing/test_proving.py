@@ -28,8 +28,7 @@ from refute_lab.api.benching import IssueBenchResult
 from refute_lab.api.repairs import FixGradeResult
 from refute_lab.benches.issues import IssueBenchSettings, _record
 from refute_lab.runs.records import ErrorRecord
-from refute_lab.swt.grading.repair import FixGrade, FixStatus
-from refute_lab.swt.grading.repair_tasks import FixRecord
+from refute_lab.swt.grading.repair import FixGrade, FixRecord, FixStatus
 
 from ..projects import FIX, GOLDEN_TESTS, Project
 

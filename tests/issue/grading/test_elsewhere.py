@@ -20,9 +20,8 @@ from refute_lab.swt.grading.filtering import RECORDS as FILTER_RECORDS
 from refute_lab.swt.grading.filtering import FilterSettings, FilterTask, judge_fixes
 from refute_lab.swt.grading.grade import Terms
 from refute_lab.swt.grading.grade_records import RECORDS, read_evidence
-from refute_lab.swt.grading.growing import GradingTask
-from refute_lab.swt.grading.repair_tasks import FIX_RECORDS, RepairSettings, grade_fixes
-from refute_lab.swt.grading.tasks import GradingSettings, grade_tasks
+from refute_lab.swt.grading.repair import FIX_RECORDS, RepairSettings, grade_fixes
+from refute_lab.swt.grading.tasks import GradingSettings, GradingTask, grade_tasks
 from refute_lab.swt.predictions import Prediction
 
 from ..projects import NO_PLUGINS, Project

@@ -14,8 +14,7 @@ from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs.records import ErrorRecord, WithFiles, as_data
 from refute_lab.swt.grading.grade import Terms
 from refute_lab.swt.grading.grade_records import GradeRecord
-from refute_lab.swt.grading.growing import GradingTask
-from refute_lab.swt.grading.tasks import GradingSettings, _work
+from refute_lab.swt.grading.tasks import GradingSettings, GradingTask, _work
 from refute_lab.swt.grading.verdict import attributed, golden_runs
 from refute_lab.swt.predictions import Prediction
 

@@ -13,9 +13,14 @@ from refute.workspace.states import state_reports
 from refute_lab.api.reporting import read_resolved
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs.records import ErrorRecord
-from refute_lab.swt.grading.growing import GradingTask
-from refute_lab.swt.grading.repair import FixGrade, grade_fix
-from refute_lab.swt.grading.repair_tasks import FixRecord, summarize_fixes, write_results
+from refute_lab.swt.grading.repair import (
+    FixGrade,
+    FixRecord,
+    grade_fix,
+    summarize_fixes,
+    write_results,
+)
+from refute_lab.swt.grading.tasks import GradingTask
 from refute_lab.swt.predictions import Prediction, read_predictions
 
 from ..shop import CART, KEY, PATCH, TESTS, Shop, diff

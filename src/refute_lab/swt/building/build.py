@@ -48,7 +48,7 @@ from refute_lab.swt.building.pull_requests import (
 )
 from refute_lab.swt.grading.coverage import counted_lines
 from refute_lab.swt.grading.grade import unrunnable
-from refute_lab.swt.recipes import recipe_of_row
+from refute_lab.swt.workspaces import recipe_of_row
 
 REASONS = {
     "not merged": 1,

@@ -32,7 +32,6 @@ from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs.executors import Executor, Processes
 from refute_lab.runs.records import ErrorRecord, Number, Schema
 from refute_lab.runs.run import Ending, Run
-from refute_lab.swt.grading.growing import digest_of
 from refute_lab.swt.grading.repair import (
     Meddles,
     RunStates,
@@ -41,6 +40,7 @@ from refute_lab.swt.grading.repair import (
     resolution,
     states_run,
 )
+from refute_lab.swt.grading.tasks import digest_of
 from refute_lab.swt.grading.verdict import Status, attributed, golden_runs, judge
 from refute_lab.swt.workspaces import spawner
 

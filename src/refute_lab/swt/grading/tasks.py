@@ -4,10 +4,16 @@ The reports of all states come into the run's folder before the record of an ins
 can be graded again without running anything. An instance that cannot be graded for a reason
 that is not the prediction's own has an error record; it stops no other, and is tried again when the
 run goes on.
+
+What is graded, and how a run of grades may grow: tests and fixes alike.
+
+What a grade is of stands in its record, not in the journal's header. So a run goes on where its
+dataset has more instances, and an instance that has changed since is graded anew.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +22,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 from refute.core.methods import Spawn
 from refute.core.problems import IssueKey, IssuePrediction
@@ -29,6 +35,7 @@ from refute.workspace.patches import test_files
 from refute.workspace.report_cache import ReportCache
 from refute.workspace.running import rejection
 from refute.workspace.states import state_reports
+from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs.executors import Executor, Processes
 from refute_lab.runs.records import ErrorRecord, WithFiles
 from refute_lab.runs.run import Ending, Run
@@ -48,7 +55,6 @@ from refute_lab.swt.grading.grade_records import (
     evidence_files,
     grade_record,
 )
-from refute_lab.swt.grading.growing import GradingTask, content_of, grown, stands
 from refute_lab.swt.grading.verdict import (
     Verdict,
     attributed,
@@ -58,6 +64,81 @@ from refute_lab.swt.grading.verdict import (
 )
 from refute_lab.swt.predictions import PatchType, Prediction, patch_of
 from refute_lab.swt.workspaces import spawner
+
+# -- growing ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GradingTask:
+    """One instance with what was predicted for it."""
+
+    item: IssueItem
+    prediction: Prediction
+    """Its patch is "" where nothing was predicted."""
+
+
+class Graded(Protocol):
+    """A record of a grade."""
+
+    @property
+    def content(self) -> str | None:
+        """`content_of` its task; None: of an older version."""
+
+
+def digest_of(*parts: object) -> str:
+    """Of instances and predictions, as far as grades depend on them."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(repr(part).encode(errors="surrogatepass"))
+    return digest.hexdigest()[:32]
+
+
+def content_of(task: GradingTask) -> str:
+    """A digest of the instance and one of the prediction."""
+    return f"{digest_of(task.item)}-{digest_of(task.prediction)}"
+
+
+def stands(task: GradingTask, record: Graded) -> bool:
+    """Whether the record is the grade of the task as it is now."""
+    return record.content in (None, content_of(task))
+
+
+def grown(
+    header: Mapping[str, Any], tasks: Sequence[GradingTask], started: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """The header of a run, as the one that is there has it.
+
+    `started`: the header of a run that is there. It keeps the name of the dataset that it was
+    started with; one of an older version holds a digest of all instances and predictions.
+    """
+    if started is None or started.get("kind") != header["kind"]:
+        return dict(header)
+    kept = {"dataset": started.get("dataset")}
+    if "content" in started:
+        kept["content"] = digest_of(*((task.item, task.prediction) for task in tasks))
+    return {**header, **kept}
+
+
+def check_growth(
+    directory: Path,
+    records: Mapping[str, Any],
+    tasks: Sequence[GradingTask],
+    dataset: str,
+) -> None:
+    """Raise `InputError` where the run in a folder has grades of instances that are not among the
+    tasks, or of another prediction. `records`: `Graded` ones and errors, by instance."""
+    if left := sorted(records.keys() - {task.item.problem.id for task in tasks}):
+        told = f"holds grades of instances that {dataset} lacks, e.g. {left[0]}"
+        raise InputError(f"{directory}: {told}; give another folder")
+    for task in tasks:
+        id = task.item.problem.id
+        record = records.get(id)
+        if record is None or isinstance(record, ErrorRecord) or record.content is None:
+            continue
+        if record.content.partition("-")[2] != digest_of(task.prediction):
+            told = f"was started with another prediction for {id}"
+            raise InputError(f"{directory}: {told}; use the same ones, or another folder")
+
 
 RUN_MEMORY = 2 << 30
 """Bytes that one run of tests may well need."""
