@@ -18,8 +18,8 @@ from refute.function.source import unified_diff
 from refute.function.target import Module, problem_of
 from refute.function.verified import Passes, not_asked, verified
 from refute.sandbox import Limits, Program, Sandbox
-from refute.sandbox.deadline import Timed
 from refute.sandbox.equality import expect_test, matches
+from refute.sandbox.waiting import Timed
 
 if TYPE_CHECKING:
     from refute.function.search.backwards import ProjectRepair

@@ -3,7 +3,7 @@
 In: nothing but types of this package. Out: the JSON of a document (`as_dict`) and its JSON Schema
 (`schema`), both made of the struct. A document's `schema` says which it is of, `hunt/1`. The number
 rises where a program that reads the document must be changed; a field that is only added does not
-raise it. How a value is found out is the verb's business, how it looks to people is `report`'s.
+raise it. How a value is found out is the verb's business, how it looks to people is `text`'s.
 """
 
 from __future__ import annotations

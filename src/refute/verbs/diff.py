@@ -27,7 +27,7 @@ from refute.diffing.service import Compared, Diffed, compare, work_of
 from refute.diffing.working import Comparer
 from refute.errors import InputError
 from refute.models.asking import Asked, open_sessions
-from refute.sandbox.deadline import end_after
+from refute.sandbox.waiting import end_after
 from refute.verbs.calling import Reported, apart
 from refute.verbs.declared import OUTPUT, MethodCommand, offered
 from refute.verbs.options import (

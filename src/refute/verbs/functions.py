@@ -15,7 +15,7 @@ from refute.function.contract import Candidate, FailingTest, Skipped, State, ove
 from refute.function.service import Collected, FunctionOptions, Opened, open_subject, summary
 from refute.function.target import Module, Targets
 from refute.function.verbs import Fix, Hunt, fixed_code
-from refute.sandbox.deadline import end_after
+from refute.sandbox.waiting import end_after
 from refute.verbs.calling import Reported
 from refute.verbs.output import consoles, status_of_states
 

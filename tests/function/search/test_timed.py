@@ -15,8 +15,8 @@ from refute.function.project_sandbox import open_box
 from refute.function.search.engine import search
 from refute.function.target import open_target
 from refute.sandbox import NotRun, Program, Returned
-from refute.sandbox.deadline import Timed
 from refute.sandbox.local import LocalSandbox
+from refute.sandbox.waiting import Timed
 from refute.source.syntax import lifted_limits
 
 

@@ -46,8 +46,8 @@ from refute.function.search.synthesis import expressed, expressible
 from refute.function.search.varied import optional_parameters, varied
 from refute.function.verified import examples_in
 from refute.sandbox import Limits, NotRun, Program, Sandbox
-from refute.sandbox.deadline import Timed
 from refute.sandbox.equality import expect_test, matches
+from refute.sandbox.waiting import Timed
 from refute.source.syntax import find_function
 
 __all__ = ["search", "trusted_tests"]
