@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from refute.function.service import Opened
     from refute.models.asking import Asked
     from refute.results.functions import FailingCall, FunctionFix, FunctionTests
-    from refute.verbs.calling import Shown
     from refute.verbs.functions import DebugResult, HuntResult
+    from refute.verbs.output import Shown
     from refute.workspace.contract import Failure, TestResult
 
 

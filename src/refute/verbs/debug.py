@@ -63,7 +63,7 @@ def debug(
     `options`: a `DebugOptions`, or its fields by name. `ask` gives, for a function's name, who
     answers which of two outputs is right. The others as in `hunt`.
     """
-    from refute.verbs.calling import apart
+    from refute.verbs.output import apart
 
     chosen = options_with(DebugOptions, options, given, targets)
     subject, proposed = subject_of(chosen, listed=listed), chosen.proposed

@@ -28,7 +28,6 @@ from refute.diffing.working import Comparer
 from refute.errors import InputError
 from refute.models.asking import Asked, open_sessions
 from refute.sandbox.waiting import end_after
-from refute.verbs.calling import Reported, apart
 from refute.verbs.declared import OUTPUT, MethodCommand, offered
 from refute.verbs.options import (
     fail_on_option,
@@ -37,7 +36,7 @@ from refute.verbs.options import (
     with_options,
     write_baseline_option,
 )
-from refute.verbs.output import FOUND, Form, consoles
+from refute.verbs.output import FOUND, Form, Reported, apart, consoles
 
 if TYPE_CHECKING:
     from refute.results.changes import Diff

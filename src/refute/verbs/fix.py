@@ -25,11 +25,10 @@ from refute.issue.contract import FixClaim, FixState, Reproduction
 from refute.issue.drafting.submission import only_tests
 from refute.issue.issue_text import read_issue
 from refute.models.asking import askers, open_sessions
-from refute.verbs.calling import Reported, apart
 from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.issues import IssueOptions, with_bounds
 from refute.verbs.options import form_options
-from refute.verbs.output import CANNOT_TELL, PROPOSED, Form, consoles
+from refute.verbs.output import CANNOT_TELL, PROPOSED, Form, Reported, apart, consoles
 from refute.verbs.vet import changes_of
 from refute.workspace.checkout import Checkout, in_checkout
 from refute.workspace.snapshot import apply_to_checkout

@@ -16,8 +16,7 @@ from refute.function.service import Collected, FunctionOptions, Opened, open_sub
 from refute.function.target import Module, Targets
 from refute.function.verbs import Fix, Hunt, fixed_code
 from refute.sandbox.waiting import end_after
-from refute.verbs.calling import Reported
-from refute.verbs.output import consoles, status_of_states
+from refute.verbs.output import Reported, consoles, status_of_states
 
 if TYPE_CHECKING:
     from msgspec import Struct

@@ -24,11 +24,10 @@ from refute.gating.findings import chosen_rules
 from refute.gating.hook import BLOCK, Memory, read_message, reason_of
 from refute.gating.judging import Judged, Settings, judge
 from refute.models.asking import Asked
-from refute.verbs.calling import Shown, apart
 from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.issues import IssueOptions, reproduced, with_bounds
 from refute.verbs.options import json_option
-from refute.verbs.output import FOUND, consoles, show
+from refute.verbs.output import FOUND, Shown, apart, consoles, show
 from refute.workspace.checkout import Checkout
 from refute.workspace.snapshot import checkout_root
 

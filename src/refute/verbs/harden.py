@@ -15,10 +15,9 @@ import click
 
 from refute.core.parameters import options_with, parameter
 from refute.core.remarks import remark
-from refute.verbs.calling import Shown, apart
 from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.options import json_option
-from refute.verbs.output import FOUND, consoles, show
+from refute.verbs.output import FOUND, Shown, apart, consoles, show
 
 if TYPE_CHECKING:
     from refute.hardening.offering import Offer

@@ -77,7 +77,7 @@ def hunt(
     them; `set`: the method's, as `{"k": 3}`). `listed`: the targets are a list of somebody's, which
     may be empty. `opened` is told once what there is to look at, `show` of each result.
     """
-    from refute.verbs.calling import apart
+    from refute.verbs.output import apart
 
     chosen = options_with(HuntOptions, options, given, targets)
     subject = subject_of(chosen, listed=listed)

@@ -19,10 +19,9 @@ from refute.core.extras import requirement
 from refute.core.files import parse_json, read_file
 from refute.core.storage import refuse_links, write_output
 from refute.errors import InputError
-from refute.verbs.calling import Shown
 from refute.verbs.declared import FILE
 from refute.verbs.options import json_option
-from refute.verbs.output import consoles, remark, show
+from refute.verbs.output import Shown, consoles, remark, show
 from refute.workspace.infer import toml_of
 from refute.workspace.snapshot import checkout_root
 

@@ -15,7 +15,7 @@ from refute.errors import InputError
 from refute.issue.drafting.submission import only_tests
 from refute.models.asking import Asked, askers, open_sessions
 from refute.prompts import prompts_from
-from refute.verbs.calling import Reported
+from refute.verbs.output import Reported
 from refute.workspace.snapshot import apply_to_checkout
 
 if TYPE_CHECKING:

@@ -36,7 +36,6 @@ from refute.function.verified import unverified
 from refute.models.asking import Asked, sessions
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
 from refute.source.syntax import find_function, try_parse
-from refute.verbs.calling import Shown, apart
 from refute.verbs.declared import FILE, MethodCommand
 from refute.verbs.options import (
     description_option,
@@ -46,7 +45,7 @@ from refute.verbs.options import (
     session_options,
     tests_option,
 )
-from refute.verbs.output import consoles, show
+from refute.verbs.output import Shown, apart, consoles, show
 
 
 @dataclass(frozen=True, slots=True)

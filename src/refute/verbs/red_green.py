@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from refute.errors import InputError
 from refute.gating.change import Change, open_change
 from refute.gating.running import Runs, Standing, changed_test_files, selection_of, standings
-from refute.verbs.calling import Shown, apart, path_of
+from refute.verbs.output import Shown, apart, path_of
 from refute.workspace.checkout import Checkout
 from refute.workspace.contract import TestReport
 

@@ -22,11 +22,10 @@ from refute.errors import WorkspaceUnavailable
 from refute.issue.choosing import chosen_reproducer
 from refute.issue.drafting.original import WHOLE, Original
 from refute.issue.issue_text import read_issue
-from refute.verbs.calling import apart
 from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.issues import IssueOptions, ReproduceResult, reproduced, with_bounds
 from refute.verbs.options import form_options
-from refute.verbs.output import FOUND, Form, consoles
+from refute.verbs.output import FOUND, Form, apart, consoles
 from refute.workspace.checkout import Checkout, in_checkout
 
 

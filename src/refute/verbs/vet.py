@@ -27,11 +27,10 @@ from refute.issue.issue_text import read_issue
 from refute.issue.observed_calls import ObservedCall, observed_differences
 from refute.issue.vet import vet_fix
 from refute.sandbox.waiting import end_after
-from refute.verbs.calling import Reported, apart
 from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.issues import IssueOptions, VetResult, read_fix, reproduced, with_bounds
 from refute.verbs.options import form_options
-from refute.verbs.output import FOUND, Form, consoles
+from refute.verbs.output import FOUND, Form, Reported, apart, consoles
 from refute.workspace.checkout import Checkout, in_checkout
 from refute.workspace.patches import split_fix
 

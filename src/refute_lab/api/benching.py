@@ -22,8 +22,8 @@ from refute.issue.choosing import check_given, check_task, chosen_reproducer
 from refute.models.asking import Asked, open_sessions
 from refute.prompts import digest_of, prompts_from
 from refute.sandbox.local import LocalSandbox
-from refute.verbs.calling import Progress, Shown, apart, path_of, silent
 from refute.verbs.fix import confirmed_in
+from refute.verbs.output import Progress, Shown, apart, path_of, silent
 from refute_lab import benches as functions
 from refute_lab.api.grading import GradeResult, grade_samples, tasks_of
 from refute_lab.api.repairs import FixGradeResult, grade_repairs

@@ -23,7 +23,7 @@ from refute.core.remarks import remark
 from refute.core.starting import Variable
 from refute.core.storage import write_output
 from refute.errors import InputError, WorkspaceUnavailable
-from refute.verbs.calling import Shown, path_of
+from refute.verbs.output import Shown, path_of
 from refute.workspace.factory import open_workspace, prepare
 from refute.workspace.gitrun import GitFailed
 from refute.workspace.infer import infer_recipe

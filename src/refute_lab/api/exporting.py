@@ -15,7 +15,7 @@ from typing import Any
 from refute.core.extras import requirement
 from refute.core.remarks import remark
 from refute.errors import InputError, Unavailable
-from refute.verbs.calling import Shown, path_of
+from refute.verbs.output import Shown, path_of
 from refute.workspace.archives import pack, unpack
 from refute.workspace.base import Base
 from refute_lab.adapters import harbor, harbor_issues

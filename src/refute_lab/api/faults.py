@@ -15,7 +15,7 @@ from typing import Any
 
 from refute.core.storage import write_output
 from refute.errors import InputError
-from refute.verbs.calling import Progress, Shown, apart, path_of, silent
+from refute.verbs.output import Progress, Shown, apart, path_of, silent
 from refute_lab.benches.records import RECORDS
 from refute_lab.benches.settings import stored_settings
 from refute_lab.datasets import load

@@ -9,7 +9,7 @@ from typing import Any
 
 from refute.core.remarks import remark
 from refute.errors import InputError
-from refute.verbs.calling import Progress, Shown, apart, path_of, silent
+from refute.verbs.output import Progress, Shown, apart, path_of, silent
 from refute.workspace.factory import Backend
 from refute_lab.benches import issues
 from refute_lab.datasets.swe import IssueItem, load_issues

@@ -15,7 +15,7 @@ from refute.core.methods import Task
 from refute.core.remarks import few, remark
 from refute.core.selection import preset_of
 from refute.errors import InputError
-from refute.verbs.calling import Progress, Shown, apart, path_of, silent
+from refute.verbs.output import Progress, Shown, apart, path_of, silent
 from refute.workspace.factory import Backend
 from refute_lab.api.repairs import FixGradeResult, grade_repairs
 from refute_lab.datasets.swe import IssueItem, load_issues

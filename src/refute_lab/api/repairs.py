@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from refute.core.remarks import remark
-from refute.verbs.calling import Progress, Shown, silent
+from refute.verbs.output import Progress, Shown, silent
 from refute.workspace.factory import Backend
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.figures import Figure

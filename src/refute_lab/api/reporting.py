@@ -16,7 +16,7 @@ from rich.console import Console
 from refute.core.files import parse_json, read_file
 from refute.core.storage import write_output
 from refute.errors import InputError
-from refute.verbs.calling import Shown, path_of
+from refute.verbs.output import Shown, path_of
 from refute_lab.report.grids import Grid, as_csv, as_latex, print_grid
 from refute_lab.runs.journal import read_header
 

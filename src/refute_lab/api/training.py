@@ -16,7 +16,7 @@ from refute.core import extras
 from refute.core.processes import cores
 from refute.core.remarks import remark
 from refute.errors import InputError
-from refute.verbs.calling import Shown, apart
+from refute.verbs.output import Shown, apart
 from refute_lab.api.training_data import StageProgress, TrainingData, silent, training_data
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from refute.errors import InputError
 from refute.models.asking import Asked, sessions
 from refute.prompts import PAPER, digest_of, prompts_from
 from refute.sandbox.pool import SandboxPool
-from refute.verbs.calling import Shown, apart
+from refute.verbs.output import Shown, apart
 from refute_lab.runs.executors import Processes, Workers, executor_of, on_gpus
 from refute_lab.runs.sharing import ModelKeeper
 from refute_lab.train.card import card, figures
