@@ -172,7 +172,7 @@ def test_a_call_imports_nothing_of_the_checkout(checkout: Path) -> None:
     arguments = {"targets": "half.py", "budget": 2.0, "python": sys.executable}
 
     async def called() -> Any:
-        done = await call("find_failing_input", arguments, root=checkout, seconds=60.0)
+        done = await call("hunt", arguments, root=checkout, seconds=60.0, outside=True)
         await all_ended()
         return done
 
@@ -185,8 +185,8 @@ def test_mcp_imports_nothing_of_the_checkout(checkout: Path) -> None:
     client = {"name": "a test", "version": "1"}
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
     arguments = {"targets": "half.py", "budget": 2.0, "python": sys.executable}
-    called = {"name": "find_failing_input", "arguments": arguments}
-    with running(checkout, "mcp") as process:
+    called = {"name": "hunt", "arguments": arguments}
+    with running(checkout, "mcp", "--allow", "outside") as process:
         assert process.stdin is not None
         for message in (
             {"id": 1, "method": "initialize", "params": hello},

@@ -10,7 +10,6 @@ came back. docs/mcp.md holds what it printed; `python examples/mcp/session.py do
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 import subprocess
 import sys
@@ -23,71 +22,53 @@ from mcp.client.stdio import StdioServerParameters
 
 SHIPPING = Path(__file__).resolve().parent.parent / "shipping.py"
 TARGET = "shipping.py::shipping_cost"
+TESTS = """\
+--- /dev/null
++++ b/test_shipping.py
+@@ -0,0 +1,5 @@
++from shipping import shipping_cost
++
++
++def test_free_from_50():
++    assert shipping_cost(50.0, 1.0) == 0.0
+"""
 
 
-async def session(root: Path) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Each call: the tool, its arguments, its structured result."""
+async def session(root: Path) -> list[tuple[str, dict[str, Any], str]]:
+    """Each call: the tool, its arguments, what a model reads of the result."""
     server = StdioServerParameters(
         command=sys.executable, args=["-m", "refute", "mcp", "-C", str(root)]
     )
     calls = []
     async with Client(server) as client:
 
-        async def call(tool: str, **arguments: Any) -> dict[str, Any]:
+        async def call(tool: str, **arguments: Any) -> str:
             result = await client.call_tool(tool, arguments)
+            text = result.content[0].text
             if result.is_error:
-                raise SystemExit(f"{tool}: {result.content[0].text}")
-            calls.append((tool, arguments, result.structured_content))
-            return result.structured_content
+                raise SystemExit(f"{tool}: {text}")
+            calls.append((tool, arguments, text))
+            return text
 
-        found = await call("find_failing_input", targets=TARGET, n=1)
-        fixed = await call("debug_function", targets=TARGET)
-        test = found["functions"][0]["tests"][0]
-        patch = ["git", "apply", "-"]  # what an agent does with its own tools
-        subprocess.run(patch, cwd=root, input=fixed["diff"], text=True, check=True)
-        await call(
-            "vet_patch",
-            patch=fixed["diff"],
-            against="HEAD",
-            issue=f"shipping_cost is wrong: {test['call']} should be {test['expected']}",
-            tests={found["test_path"]: found["test_file"]},
-            behaviour=False,
-        )
+        await call("hunt", targets=TARGET, n=1)
+        fixed = await call("debug", targets=TARGET)
+        patch = f"---{fixed.partition('---')[2].partition('next:')[0]}"
+        apply = ["git", "apply", "-"]  # what an agent does with its own tools
+        subprocess.run(apply, cwd=root, input=patch, text=True, check=True)
+        issue = "Shipping is free from 50, but shipping_cost(50.0, 1.0) is 4.9."
+        await call("vet", fixes=patch, against="HEAD", issue=issue, tests=TESTS, behaviour=False)
     return calls
 
 
-def transcript(calls: list[tuple[str, dict[str, Any], dict[str, Any]]]) -> str:
-    """The calls for people: what a model would look at first."""
+def transcript(calls: list[tuple[str, dict[str, Any], str]]) -> str:
+    """The calls for people."""
     lines = []
-    for tool, arguments, result in calls:
+    for tool, arguments, text in calls:
         lines.append(f"> {tool}")
         for name, value in arguments.items():
-            lines += _field(name, value)
-        lines.append("<")
-        shown = {"summary": result["summary"]}
-        match tool:
-            case "find_failing_input":
-                shown["tests"] = result["functions"][0]["tests"]
-            case "debug_function":
-                shown["edits"] = result["functions"][0]["edits"]
-                shown["diff"] = result["diff"]
-            case "vet_patch":
-                shown["verdict"] = result["verdict"]
-                shown["reproducing"] = [one["id"] for one in result["reproducing"]]
-                shown["broken"] = result["broken"]
-        for name, value in shown.items():
-            lines += _field(name, value)
-        lines.append("")
+            lines += [f"  {line}".rstrip() for line in f"{name}: {value}".splitlines()]
+        lines += ["<", *(f"  {line}".rstrip() for line in text.splitlines()), ""]
     return "\n".join(lines)
-
-
-def _field(name: str, value: Any) -> list[str]:
-    """Short values on a line, texts of several lines below their names."""
-    if isinstance(value, dict) and any("\n" in str(text) for text in value.values()):
-        return [line for key, text in value.items() for line in _field(f"{name}[{key}]", text)]
-    if isinstance(value, str) and "\n" in value.strip():
-        return [f"  {name}:", *(f"    {line}".rstrip() for line in value.strip().splitlines())]
-    return [f"  {name}: {value if isinstance(value, str) else json.dumps(value)}"]
 
 
 def repository(root: Path) -> Path:

@@ -32,9 +32,23 @@ def spin(n: int) -> int:
 """
 
 
-def called(verb: str, root: Path, *, seconds: float = 60.0, **arguments: Any) -> Done | Failed:
+TESTS = """\
+--- /dev/null
++++ b/tests/test_new.py
+@@ -0,0 +1,5 @@
++from shop.cart import total
++
++
++def test_new():
++    assert total([1], 2) == 0
+"""
+
+
+def called(
+    verb: str, root: Path, *, seconds: float = 60.0, outside: bool = False, **arguments: Any
+) -> Done | Failed:
     async def run() -> Done | Failed:
-        done = await call(verb, arguments, root=root, seconds=seconds)
+        done = await call(verb, arguments, root=root, seconds=seconds, outside=outside)
         await all_ended()
         return done
 
@@ -50,13 +64,13 @@ def working_folders() -> Iterator[str]:
 
 def test_bad_input_is_a_fault_that_the_caller_can_mend(tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text("raise SystemExit('imported from the folder')\n")
-    failed = called("find_failing_input", tmp_path, targets="cart.py")
+    failed = called("hunt", tmp_path, targets="cart.py")
     assert failed == Failed("bad input", "cart.py: No such file or directory")
 
 
 def test_a_folder_that_is_gone_is_unavailable(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
-    failed = called("find_failing_input", gone, targets="a.py")
+    failed = called("hunt", gone, targets="a.py")
     assert failed == Failed("unavailable", f"{gone}: No such file or directory")
 
 
@@ -66,10 +80,13 @@ def test_a_right_fix_is_not_called_wrong_where_tests_cannot_run(
     make_repository(tmp_path)
     bare = with_packages(tmp_path / ".venv", set())
     monkeypatch.setenv("VIRTUAL_ENV", str(bare))
-    test = {"tests/test_new.py": "from shop.cart import total\n\n\n"
-                                 "def test_new():\n    assert total([1], 2) == 0\n"}  # fmt: skip
-    how = {"patch": FIX, "issue": "total([1], 2) should be 0", "tests": test, "behaviour": False}
-    failed = called("vet_patch", tmp_path, **how)
+    how: dict[str, Any] = {
+        "fixes": FIX,
+        "issue": "total([1], 2) should be 0",
+        "tests": TESTS,
+        "behaviour": False,
+    }
+    failed = called("vet", tmp_path, **how)
     assert isinstance(failed, Failed), failed
     assert failed.fault == "unavailable"
     assert f"pytest is not installed in {bare}/bin/python" in failed.message
@@ -77,11 +94,10 @@ def test_a_right_fix_is_not_called_wrong_where_tests_cannot_run(
 
 def test_where_time_is_up_what_was_found_comes_back(tmp_path: Path) -> None:
     (tmp_path / "endless.py").write_text(ENDLESS)
-    how = {"budget": 600.0, "targets": "endless.py"}
-    done = called("find_failing_input", tmp_path, seconds=1.5, **how)
+    how: dict[str, Any] = {"budget": 600.0, "targets": "endless.py"}
+    done = called("hunt", tmp_path, seconds=1.5, **how)
     assert isinstance(done, Done)
-    assert done.result["complete"] is False
-    assert done.result["summary"].endswith("time was up before the rest")
+    assert done.text.partition("\n")[0].endswith("; time was up before the rest")
 
 
 def test_a_call_that_is_given_up_ends_its_process(tmp_path: Path) -> None:
@@ -94,9 +110,7 @@ def test_a_call_that_is_given_up_ends_its_process(tmp_path: Path) -> None:
         async def told(seconds: float, line: str) -> None:
             at_work.set()
 
-        task = asyncio.create_task(
-            call("find_failing_input", how, root=tmp_path, seconds=600, told=told)
-        )
+        task = asyncio.create_task(call("hunt", how, root=tmp_path, seconds=600, told=told))
         await at_work.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -110,17 +124,35 @@ def test_a_call_that_is_given_up_ends_its_process(tmp_path: Path) -> None:
     assert str(tmp_path) not in working_folders()
 
 
-def test_a_fix_is_applied_where_it_is_asked_for_and_only_in_the_folder(tmp_path: Path) -> None:
+def test_a_fix_is_applied_in_the_folder_and_outside_only_where_that_is_allowed(
+    tmp_path: Path,
+) -> None:
     inside = tmp_path / "inside"
     inside.mkdir()
     shutil.copy(SHIPPING, inside)
     shutil.copy(SHIPPING, tmp_path)
+    (inside / "link.py").symlink_to(tmp_path / "shipping.py")
     target = "shipping.py::shipping_cost"
-    failed = called("debug_function", inside, targets=f"../{target}", write=True)
+    for place in (f"../{target}", "link.py", "/etc/passwd"):
+        failed = called("debug", inside, targets=place, write=True)
+        assert isinstance(failed, Failed)
+        assert f"{place.partition('::')[0]}: lies outside of {inside}" in failed.message
+    failed = called("diff", inside, repo="..")
     assert isinstance(failed, Failed)
-    assert "lies outside of" in failed.message
-    done = called("debug_function", inside, targets=target, write=True)
+    assert "--allow outside" in failed.message
+    done = called("debug", inside, targets=target, write=True)
     assert isinstance(done, Done)
-    assert done.result["written"] == ["shipping.py"]
+    assert "fix written to shipping.py" in done.text
     assert (tmp_path / "shipping.py").read_text() == SHIPPING.read_text()
-    assert (inside / "shipping.py").read_text() == done.document["code"] != SHIPPING.read_text()
+    assert (inside / "shipping.py").read_text() == done.result["code"] != SHIPPING.read_text()
+    there = called("hunt", inside, outside=True, targets=f"../{target}", n=1)
+    assert isinstance(there, Done), there
+    assert there.text.splitlines() == [
+        "1 wrong",
+        "shipping_cost is wrong",
+        "call: shipping_cost(50.0, 1.0)",
+        "  expected: 0.0",
+        "  actual: 4.9",
+        "  source: doctest line 14",
+        f"next: `refute debug {str(tmp_path)[1:]}/{target}` looks for a fix",
+    ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from refute.doors.results import CheckedFile, CheckedFunction
+from refute.doors.checking import CheckedFile, CheckedFunction
 
 pytest.importorskip("pygls", reason="the extra [lsp] is not installed")
 
@@ -33,7 +33,7 @@ def checked(before: str, after: str) -> CheckedFile:
         fix="line 6: `1` becomes `2`",
         sure=True,
     )
-    return CheckedFile(before=before, functions=[one], summary="1 wrong", complete=True)
+    return CheckedFile(before=before, functions=[one], complete=True)
 
 
 def applied(text: str, edits: list[types.TextEdit]) -> str:

@@ -40,10 +40,10 @@ def test_find_fix_and_vet_as_the_document_records_it(tmp_path: Path) -> None:
     session: Any = example()
     root = session.repository(tmp_path)
     calls = asyncio.run(session.session(root))
-    assert [(tool, result["summary"].partition(":")[0]) for tool, _, result in calls] == [
-        ("find_failing_input", "1 wrong"),
-        ("debug_function", "1 fixed"),
-        ("vet_patch", "fixed"),
+    assert [(tool, text.partition("\n")[0].partition(":")[0]) for tool, _, text in calls] == [
+        ("hunt", "1 wrong"),
+        ("debug", "1 fixed"),
+        ("vet", "fixed"),
     ]
     assert session.transcript(calls).strip() in DOCUMENT
     state = subprocess.run(

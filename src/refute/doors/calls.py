@@ -31,6 +31,7 @@ async def call(
     root: Path,
     seconds: float,
     asked: Mapping[str, Any] | None = None,
+    outside: bool = False,
     told: Told = _silent,
 ) -> Done | Failed:
     """Run the verb in the folder `root`. After `seconds` it is asked to stop: verbs over functions
@@ -46,7 +47,7 @@ async def call(
     stop = loop.call_later(seconds, process.stdin.close)
     last = "working"
     try:
-        request = Request(verb, dict(arguments), dict(asked or {}))
+        request = Request(verb, dict(arguments), dict(asked or {}), outside)
         process.stdin.write(msgspec.json.encode(request) + b"\n")
         while True:
             event = await _next(process.stdout)

@@ -20,7 +20,7 @@ from pygls.workspace import TextDocument
 
 from refute.diffing.trees import is_test
 from refute.doors.calls import call
-from refute.doors.results import CheckedFile, CheckedFunction
+from refute.doors.checking import CheckedFile, CheckedFunction
 from refute.doors.worker import Failed
 
 SOURCE = "refute"
@@ -197,7 +197,7 @@ class _Files:
 
 
 def make_server(**arguments: Any) -> LanguageServer:
-    """A server. `arguments`: of `refute.doors.arguments.CheckFile`, but for the file."""
+    """A server. `arguments`: of `refute.doors.checking.CheckFile`, but for the file."""
     import refute
 
     server = LanguageServer("refute", refute.__version__)

@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
@@ -23,18 +24,20 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 import msgspec
 
 from refute.core.starting import Variable
-from refute.core.storage import SCRATCH
+from refute.core.storage import SCRATCH, ScratchFolder
 from refute.errors import BAD_INPUT, UNAVAILABLE, told
+from refute.models.asking import Asked
 
 if TYPE_CHECKING:
-    from refute.doors.verbs import Tell
+    from refute.doors.verbs import Tell, Verb
+    from refute.verbs.output import Shown
 
 GRACE = 20.0
 """Seconds for an end in good order."""
 _LONGEST_LINE = 1000
 """Characters of a line of progress."""
 _SCRATCH = re.compile(rf"\S*/{SCRATCH}\w+/")
-"""Folders of texts that were handed over (`verbs.contract`): the caller knows none of them."""
+"""Folders of texts that were handed over: the caller knows none of them."""
 Fault = Literal["bad input", "unavailable", "stopped", "internal"]
 
 
@@ -45,6 +48,8 @@ class Request(msgspec.Struct, frozen=True):
     arguments: dict[str, Any]
     asked: dict[str, Any] = {}
     """Fields of `refute.models.asking.Asked`."""
+    outside: bool = False
+    """Paths outside of the folder are allowed."""
 
 
 class Progress(msgspec.Struct, frozen=True, tag="progress"):
@@ -54,10 +59,9 @@ class Progress(msgspec.Struct, frozen=True, tag="progress"):
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):
-    """The answer: the verb's result, the API's document, and its text for people."""
+    """The answer: the JSON document, and its text with what was remarked besides."""
 
     result: dict[str, Any]
-    document: dict[str, Any] = {}
     text: str = ""
 
 
@@ -87,12 +91,13 @@ def main() -> None:
         events.put(Progress(line[:_LONGEST_LINE]))
 
     log = logging.getLogger("refute")
-    log.addHandler(_Remarks(tell))
+    remarks: list[str] = []
+    log.addHandler(_Remarks(tell, remarks))
     log.setLevel(logging.INFO)
     log.propagate = False
     event: Event
     try:
-        event = _answer(asked_for, tell)
+        event = _answer(asked_for, tell, remarks)
     except KeyboardInterrupt:
         event = Failed("stopped", "stopped before there was a result")
     except Exception as error:
@@ -110,21 +115,35 @@ def _write(wire: BinaryIO, events: SimpleQueue[Event | None]) -> None:
             wire.flush()
 
 
-def _answer(asked_for: Request, tell: Tell) -> Done:
+def _answer(asked_for: Request, tell: Tell, remarks: list[str]) -> Done:
+    from refute.doors.advice import next_step
+    from refute.doors.checking import CheckFile, check_file
     from refute.doors.verbs import VERBS
-    from refute.models.asking import Asked
 
-    asked = dict(asked_for.asked)
-    asked["record"] = Path(asked["record"]) if asked.get("record") else None
+    given = dict(asked_for.asked)
+    given["record"] = Path(given["record"]) if given.get("record") else None
+    asked = Asked(**given)
+    if asked_for.verb == "check_file":
+        checked = check_file(msgspec.convert(asked_for.arguments, CheckFile), asked, tell)
+        return Done(msgspec.to_builtins(checked))
+    found = _run(VERBS[asked_for.verb], asked_for, asked, tell)
+    document = json.loads(json.dumps(found.to_dict()))
+    os.environ["TERM"] = "dumb"  # tables as lists: no model reads frames
+    answer, advice = found.answer(), next_step(found)
+    shown = [line.rstrip() for line in str(found).splitlines() if line.strip() != answer]
+    lines = [answer, *shown, *remarks, *([f"next: {advice}"] if advice else ())]
+    return Done(document, _SCRATCH.sub("", "\n".join(lines)))
 
-    verb = VERBS[asked_for.verb]
+
+def _run(verb: Verb, asked_for: Request, asked: Asked, tell: Tell) -> Shown:
+    from refute.doors.arguments import options_for
+
     arguments = msgspec.convert(asked_for.arguments, verb.arguments)
-    answer = verb.run(arguments, Asked(**asked), tell)
-    result = msgspec.to_builtins(answer.result)
-    if answer.shown is None:
-        return Done(result)
-    document = json.loads(json.dumps(answer.shown.to_dict()))
-    return Done(result, document, str(answer.shown))
+    asked = replace(asked, set={**asked.set, **verb.limits(arguments.time_limit)})
+    with ScratchFolder() as scratch:
+        how: Any = {"outside": asked_for.outside}
+        options = options_for(verb.options, arguments, asked, Path(scratch), **how)
+        return verb.run(options=options, **verb.progress(tell, asked_for.outside))
 
 
 def _failed(error: Exception) -> Failed:
@@ -144,14 +163,15 @@ def _watch() -> None:
 
 
 class _Remarks(logging.Handler):
-    """What the library has to say besides is how far it is."""
+    """What the library has to say besides is told at once, and kept for the answer."""
 
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, tell: Tell, kept: list[str]) -> None:
         super().__init__()
-        self._tell = tell
+        self._tell, self._kept = tell, kept
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._tell(record.getMessage())
+        self._kept.append(record.getMessage())
+        self._tell(self._kept[-1])
 
 
 if __name__ == "__main__":

@@ -39,10 +39,7 @@ class DebugOptions(FunctionOptions):
     """What `debug` can be told."""
 
     proposed: bool = parameter(
-        False,
-        "Count and --write a fix that is only proposed, too.",
-        flag="--proposed",
-        for_agents=True,
+        False, "Count and --write proposed fixes, too.", flag="--proposed", for_agents=True
     )
     write: bool = parameter(
         False, "Apply the fix to the file.", flag="--write", writes=True, for_agents=True

@@ -80,19 +80,21 @@ class HookAnswer:
 class GateOptions(IssueOptions):
     """What `gate` can be told."""
 
-    base: str | None = parameter(None, "What the change is compared with.", metavar="REF")
+    base: str | None = parameter(None, "The state before it.", metavar="REF", for_agents=True)
     head: str | None = None
-    issue: Path | None = parameter(None, "The issue that the change is for.", metavar="ISSUE.md")
+    issue: Path | None = parameter(
+        None, "The issue that the change is for.", metavar="ISSUE.md", text=True, for_agents=True
+    )
     about: str = parameter("", "What it is for, in a few words.", metavar="TEXT")
     tests: tuple[str, ...] = parameter(
-        (), "Test files or ids to run besides.", metavar="TEST", in_files=True
+        (), "Test files or ids to run besides.", metavar="TEST", in_files=True, for_agents=True
     )
     rules: tuple[str, ...] = parameter((), "Only these rules.", metavar="A,B")
     without: tuple[str, ...] = parameter((), "Not these rules.", metavar="A,B")
     neighbours: int = parameter(
         5, "Existing test files near the change to run.", at_least=0, in_files=True
     )
-    behaviour: bool = parameter(True, "Look for what else the change does.", in_files=True)
+    behaviour: bool = parameter(True, "Find what else it changes.", in_files=True, for_agents=True)
     behaviour_seconds: float = parameter(30.0, "For that, in all.", metavar="SECONDS", above=0)
 
 

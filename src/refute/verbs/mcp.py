@@ -23,15 +23,11 @@ if TYPE_CHECKING:
     "-C", "root", type=FILE, default=Path(), metavar="DIR", help="The folder to work in (here)."
 )
 @click.option(
-    "--allow-writes",
-    is_flag=True,
-    help="Give tools the arguments that write tests and fixes into the folder.",
-)
-@click.option(
-    "--at-once",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Calls that run at the same time, the others wait (half as many as cores).",
+    "--allow",
+    multiple=True,
+    type=click.Choice(("writes", "outside")),
+    metavar="WHAT",
+    help="writes: tools may write tests and fixes; outside: they may name files outside of DIR.",
 )
 @click.option(
     "--time-limit",
@@ -40,14 +36,12 @@ if TYPE_CHECKING:
     help="No call takes longer, whatever it asks for; below what your client waits for.",
 )
 @session_options
-def command(
-    root: Path, allow_writes: bool, at_once: int | None, time_limit: float | None, asked: Asked
-) -> int:
+def command(root: Path, allow: tuple[str, ...], time_limit: float | None, asked: Asked) -> int:
     """Serve agents over MCP, on stdin and stdout (needs the extra: refute[mcp]).
 
-    Tools: find_failing_input, debug_function, reproduce_issue, vet_patch, compare_behaviour,
-    check_tests_red_green. Nothing is written without --allow-writes. Configure a client with the
-    command `refute mcp`: see docs/mcp.md.
+    Tools: hunt, debug, reproduce, vet, diff and gate, with the arguments of these commands. Nothing
+    is written without --allow writes. Configure a client with the command `refute mcp`: see
+    docs/mcp.md.
     """
     if not root.is_dir():
         raise InputError(f"-C {root}: no such folder")
@@ -60,8 +54,8 @@ def command(
     serve(
         root.resolve(),
         asked=given,
-        writes=allow_writes,
-        at_once=at_once or max(1, cores() // 2),
+        allow=frozenset(allow),
+        at_once=max(4, cores()),
         most=time_limit or math.inf,
     )
     return 0

@@ -54,12 +54,12 @@ class Shown:
     def __init_subclass__(cls) -> None:
         cls.__repr__ = Shown.__repr__  # type: ignore[method-assign]  # before a dataclass has one
 
-    def _line(self) -> str:
+    def answer(self) -> str:
         """How it came out, in a line."""
         return next((line for line in str(self).splitlines() if line.strip()), "")
 
     def __repr__(self) -> str:
-        line = " ".join(self._line().split())
+        line = " ".join(self.answer().split())
         return f"<{type(self).__name__.removesuffix('Result')}: {line[:_WIDTH]}>"
 
     def print(self, console: Console) -> None:
@@ -96,9 +96,11 @@ class Reported(Shown):
         """What there is to report, whatever the format."""
         raise NotImplementedError
 
-    def _line(self) -> str:
+    def answer(self) -> str:
         """How it came out, in a line."""
-        return self.report().summary or super()._line()
+        found = self.report()
+        line = found.summary or super().answer()
+        return f"{line}; time was up before the rest" if found.interrupted else line
 
     def formatted(self, format: str) -> str:
         """The result as a text of `refute.results.formats.FORMATS`, which ends with a line feed."""

@@ -132,16 +132,21 @@ class VetOptions(IssueOptions):
     """What `vet` can be told."""
 
     fixes: tuple[Path, ...] = parameter(
-        MISSING, "Unified diffs against the checkout.", metavar="FIX.diff...", positional=True
+        MISSING, "Unified diffs against the checkout.", metavar="FIX.diff...", positional=True,
+        text=True, for_agents=True,
+    )  # fmt: skip
+    issue: Path = parameter(
+        MISSING, "The issue (`-`: stdin).", metavar="ISSUE.md", text=True, for_agents=True
     )
-    issue: Path = parameter(MISSING, "The issue (`-`: stdin).", metavar="ISSUE.md")
     tests: Path | None = parameter(
-        None, "Tests that reproduce it.", metavar="TEST.patch", in_files=True
-    )
+        None, "Tests that reproduce it, as a diff.", metavar="TEST.patch", in_files=True, text=True,
+        for_agents=True,
+    )  # fmt: skip
     neighbours: int = parameter(5, "Existing test files to run.", at_least=0, in_files=True)
-    behaviour: bool = parameter(True, "Look for what else the fix changes.", in_files=True)
-    against: str | None = None
-    """The commit that the fixes are diffs of, where the checkout has them already ("HEAD")."""
+    behaviour: bool = parameter(True, "Find what else it changes.", in_files=True, for_agents=True)
+    against: str | None = parameter(
+        None, "Commit that the diffs are of (the checkout).", metavar="REF", for_agents=True
+    )
 
 
 def vet(
@@ -229,6 +234,11 @@ def rank_fixes(
     return apart(work)
 
 
+def judge_fixes(*, options: VetOptions) -> VetResult | RankedFixes:
+    """Judge one fix, or rank several."""
+    return rank_fixes(options=options) if len(options.fixes) > 1 else vet(options=options)
+
+
 @click.command("vet", cls=MethodCommand, levels=("issue",), more=(Bounds,))
 @offered(VetOptions)
 @form_options
@@ -246,13 +256,8 @@ def command(options: VetOptions, form: Form) -> int:
     """
     from refute.results.text.consoles import working
 
-    result: VetResult | RankedFixes
     with working(f"vetting {', '.join(map(str, options.fixes))}", consoles()[1]):
-        if len(options.fixes) > 1:
-            result = rank_fixes(options=options)
-            verdict = result.results[0].verdict
-        else:
-            result = vet(options=options)
-            verdict = result.verdict
+        result = judge_fixes(options=options)
     form.show(result)
-    return 0 if verdict == "fixed" else FOUND
+    best = result.results[0] if isinstance(result, RankedFixes) else result
+    return 0 if best.verdict == "fixed" else FOUND
