@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from refute import cli
 from refute.core.problems import Call, FunctionProblem, Trust, UnitTest
 from refute.errors import SandboxUnavailable
 from refute.function import project_sandbox
@@ -414,7 +415,7 @@ def test_a_module_finds_its_neighbours(refute: Run, file: Path) -> None:
     body = "    return n + ONE * one\n"
     (package / "mod.py").write_text(f"{text}def f(n: int) -> int:\n{doc}{body}")
     status, out, err = refute("hunt", package / "mod.py", "--budget", 30)
-    assert (status, err) == (0, "")
+    assert (status, err.count("\n")) == (0, 1)  # what to do next
     assert "neither the description" not in out
     assert "f: passes what is known" in out
 
@@ -467,3 +468,26 @@ def test_doctor(refute: Run) -> None:
     status, out, _ = refute("doctor")
     assert status == 0
     assert "resource limits" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "Start with `refute hunt`"),
+        (("help",), "Start with `refute hunt`"),
+        (("help", "gate"), "Usage: refute gate"),
+        (("version",), "refute "),
+    ],
+)
+def test_the_first_screen_says_what_to_do(
+    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(words) == 0
+    out, err = capsys.readouterr()
+    assert said in out
+    assert err == ""
+
+
+def test_a_wrong_command_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["hnt"]) == 2
+    assert "hnt: no such command; did you mean hunt?" in capsys.readouterr().err

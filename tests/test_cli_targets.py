@@ -71,6 +71,17 @@ def test_a_folder(refute: Run, project: Path, jobs: int) -> None:
     assert "1 cannot be loaded" in err
 
 
+def test_text_names_file_and_function(refute: Run, project: Path) -> None:
+    _, out, err = refute("hunt", "shop", "--budget", 30, "-v")
+    assert "shop/wrong.py::half2 is wrong" in out
+    assert "shop/fine.py::fine: passes what is known (1 example)" in out
+    assert "unknown" not in out
+    assert "refute: shop/fine.py::unknown: no examples or tests\n" in err
+    last = err.splitlines()[-1].replace("half2", "half")  # whichever is done first
+    assert last == "refute: next: `refute debug shop/wrong.py::half` looks for a fix"
+    assert refute("hunt", "shop", "--budget", 30, "-q")[2] == ""
+
+
 def test_debug_writes_every_file(refute: Run, project: Path) -> None:
     (project / "more.py").write_text(WRONG.format(n="3"))
     status, out, err = refute("debug", "shop.wrong", "more.py", "--write", "--json", "--budget", 5)
@@ -150,7 +161,7 @@ def test_a_folder_of_tests(refute: Run, project: Path) -> None:
     }.items():
         (project / "tests" / name).write_text(text)
     status, out, err = refute("hunt", "shop/fine.py::unknown", "--budget", 20)
-    assert (status, out.count("cannot tell"), err) == (5, 1, "")
+    assert (status, out.count("cannot tell"), err.count("\n")) == (5, 1, 1)
     options = ("--tests", "tests", "--budget", 20, "--json")
     status, out, err = refute("hunt", "shop/fine.py", *options)
     assert status == 1

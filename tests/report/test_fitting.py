@@ -48,7 +48,7 @@ def test_a_terminal_that_draws_nothing_gets_a_list(monkeypatch: pytest.MonkeyPat
 
 def test_where_time_was_up_it_is_not_said_that_nothing_is_known() -> None:
     late = "time was up before all examples were looked at"
-    for notes, said in (((late,), late), ((), "nothing is known about what it should return")):
+    for notes, said in (((late,), late), ((), "no examples or tests")):
         file = io.StringIO()
         hunt = Hunt("f", (), (), notes, State.CANNOT_TELL)
         print_hunt(hunt, SafeConsole(file=file, width=120), file="m.py")

@@ -154,5 +154,5 @@ def test_a_fix_is_applied_in_the_folder_and_outside_only_where_that_is_allowed(
         "  expected: 0.0",
         "  actual: 4.9",
         "  source: doctest line 14",
-        f"next: `refute debug {str(tmp_path)[1:]}/{target}` looks for a fix",
+        f"next: `refute debug ../{target}` looks for a fix",
     ]

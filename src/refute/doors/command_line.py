@@ -24,6 +24,7 @@ from typing import Any
 import click
 
 from refute.core.starting import Variable
+from refute.doors.start import expanded, no_such_command, starting
 from refute.errors import BAD_INPUT, InputError
 from refute.verbs import VERBS
 from refute.verbs.declared import command_of
@@ -126,6 +127,8 @@ class _Verbs(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The verb; what is set for it in the environment and in a file is its defaults."""
+        if args and self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
+            raise no_such_command(args[0], self.list_commands(ctx))
         name, command, rest = super().resolve_command(ctx, args)
         if name in CONFIGURED and not ctx.resilient_parsing:  # a shell that completes a line
             ctx.default_map = {name: defaults_for(name, rest)}
@@ -144,6 +147,7 @@ class _Verbs(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="refute", message="refute %(version)s")
+@starting
 def cli() -> None:
     """Unit tests that prove Python code wrong, and fixes that prove themselves right."""
 
@@ -175,6 +179,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     gc.set_threshold(200_000)
     os.environ[Variable.SINCE] = str(time.time())  # see `workspace.environment`
     show_remarks()
+    arguments = expanded(sys.argv[1:] if arguments is None else arguments)
     try:
         status = cli.main(arguments, prog_name="refute", standalone_mode=False)
         return status if isinstance(status, int) else 0

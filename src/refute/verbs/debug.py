@@ -92,7 +92,7 @@ def command(options: DebugOptions, ask: bool, form: Form, fail_on: str | None) -
     the method `hybrid`.
 
     Exit status 0: fixed; 1: wrong, and no fix was found; 4: a fix is proposed, not more;
-    5: cannot tell, nothing is known; 6: passes what is known, nothing to change.
+    5: cannot tell, no examples or tests; 6: passes what is known, nothing to change.
     """
     from refute.function.source import diff_name
     from refute.function.verbs import Fix
@@ -101,14 +101,14 @@ def command(options: DebugOptions, ask: bool, form: Form, fail_on: str | None) -
 
     out, err = consoles()
 
-    def print_one(module: Module, one: Found, broad: bool) -> None:
+    def print_one(module: Module, one: Found, file: str, others: bool) -> None:
         assert isinstance(one, Fix)
         if not form.is_text:
             remark(f"{one.hunt.function}: {note}" for note in one.hunt.notes)
             form.show_case("debug", lambda: case_of(module, one))
             return
         name = diff_name(module.source.path)
-        print_fix(one, name, out, asked=ask, file=name if broad else "")
+        print_fix(one, name, out, asked=ask, file=file, others=others)
 
     with watching(print_one) as (opened, show, spinner):
         who: dict[str, Any] = {"ask": asking(err, spinner) if ask else None}
@@ -118,4 +118,4 @@ def command(options: DebugOptions, ask: bool, form: Form, fail_on: str | None) -
     form.show_end(result)
     if options.write:
         result.write()
-    return conclude(result.collected, fixing=True, fail_on=fail_on)
+    return conclude(result, form, True, fail_on)

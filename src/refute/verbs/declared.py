@@ -17,6 +17,7 @@ from click.shell_completion import CompletionItem
 
 from refute.core.parameters import Parameter, pairs_of, parameters_of, settable
 from refute.core.storage import refuse_links
+from refute.doors.start import verbosity
 from refute.models.asking import Asked
 
 if TYPE_CHECKING:
@@ -277,6 +278,8 @@ def command_of(verb: str, home: str = "refute.verbs") -> click.Command:
     """The command of a verb, which its module in `home` defines."""
     command = import_module(f"{home}.{verb}").command
     assert isinstance(command, click.Command)
+    if all("--quiet" not in one.opts for one in command.params):
+        verbosity(hidden=True)(command)
     return command
 
 

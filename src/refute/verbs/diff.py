@@ -353,6 +353,7 @@ def command(
         if form.is_text:
             print_end(result.diffed, out)
         form.show_end(result)
+        form.say_next(result)
     if baseline is not None and write_baseline:
         count = result.write_baseline(baseline)
         remark([f"{count} known problem{'s' * (count != 1)} in {baseline}"])

@@ -13,10 +13,11 @@ from refute.core.remarks import remark
 from refute.errors import InputError
 from refute.function.contract import Candidate, FailingTest, Skipped, State, overall
 from refute.function.service import Collected, FunctionOptions, Opened, open_subject, summary
+from refute.function.source import diff_name
 from refute.function.target import Module, Targets
 from refute.function.verbs import Fix, Hunt, fixed_code
 from refute.sandbox.waiting import end_after
-from refute.verbs.output import Reported, consoles, status_of_states
+from refute.verbs.output import Form, Reported, consoles, status_of_states
 
 if TYPE_CHECKING:
     from msgspec import Struct
@@ -149,7 +150,8 @@ class HuntResult(_Result):
 
         for module, one in self.collected.results:
             if isinstance(one, Hunt):
-                print_hunt(one, console, file=str(module.source.path) if self.broad else "")
+                file = str(module.source.path) if self.broad else ""
+                print_hunt(one, console, file=file, others=len(self.hunts) > 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +225,8 @@ class DebugResult(_Result):
         for module, one in self.collected.results:
             if isinstance(one, Fix):
                 name = diff_name(module.source.path)
-                print_fix(one, name, console, file=name if self.broad else "")
+                file, others = name if self.broad else "", len(self.fixes) > 1
+                print_fix(one, name, console, file=file, others=others)
 
 
 def _by_file(result: _Result, kind: type[One]) -> dict[Path, list[One]]:
@@ -287,10 +290,10 @@ def opened_subject(subject: FunctionOptions) -> Opened:
 
 @contextmanager
 def watching(
-    print_one: Callable[[Module, Found, bool], None],
+    print_one: Callable[[Module, Found, str, bool], None],
 ) -> Iterator[tuple[Callable[[Opened], None], Show, Working]]:
     """A spinner, and what is to be told of the targets and of each result, which `print_one`
-    prints; its last argument: whether it is one of many files'."""
+    prints; that is also told its file, where there are many, and whether it is one of several."""
     from refute.results.text.consoles import working
 
     broad, total, done, told = False, 0, 0, 0
@@ -304,22 +307,23 @@ def watching(
         def show(module: Module, one: Found, how_far: str) -> None:
             nonlocal done, told
             with spinner.paused():
-                print_one(module, one, broad)
+                print_one(module, one, diff_name(module.source.path) if broad else "", total > 1)
             spinner.say(how_far)
             done += 1
-            if not spinner.shown and total > FEW and 10 * done // total > told:
-                told = 10 * done // total
+            if not spinner.shown and total > FEW and 4 * done // total > told and done < total:
+                told = 4 * done // total
                 remark([how_far])
 
         yield opened, show, spinner
 
 
-def conclude(got: Collected, *, fixing: bool = False, fail_on: str | None = None) -> int:
-    """Say how it all came out, and return the exit status."""
+def conclude(result: Any, form: Form, fixing: bool, fail_on: str | None) -> int:
+    """Say how it all came out and what to do next, and return the exit status."""
+    got = result.collected
     if len(got.results) + len(got.skipped) > 1 or (got.interrupted and got.results):
         remark([summary(Counter(got.states), Counter(one.kind for one in got.skipped))])
         if got.troubles:
-            remark([f"of these {got.troubles} given up, for trouble of refute's own"])
+            remark([f"{got.troubles} skipped: internal error (please report)"])
     late = [one.where for one in got.skipped if one.kind == "no time left"]
     if late:
         shown = ", ".join(late[:MOST_NAMED]) + ", ..." * (len(late) > MOST_NAMED)
@@ -328,6 +332,7 @@ def conclude(got: Collected, *, fixing: bool = False, fail_on: str | None = None
         remark([f"{got.known} function{'s' * (got.known != 1)} with known problems alone"])
     if got.interrupted:
         raise KeyboardInterrupt
+    form.say_next(result)
     if not got.results and (got.known or not got.skipped):
         return 0  # nothing changed since the commit that was named, or nothing is new
     return status_of_states(got.states, fixing=fixing, fail_on=fail_on)

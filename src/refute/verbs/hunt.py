@@ -122,9 +122,8 @@ def command(options: HuntOptions, form: Form, write_baseline: bool, fail_on: str
     pkg.mod:FUNCTION; `-` reads a list of them from stdin. Without --model by search, with it by
     the method `hybrid`.
 
-    Exit status 0: passes what is known, 1: wrong, 5: cannot tell, nothing is known.
+    Exit status 0: passes what is known, 1: wrong, 5: cannot tell, no examples or tests.
     """
-    from refute.function.source import diff_name
     from refute.function.verbs import Hunt
     from refute.results.formats.functions import case_of
     from refute.results.text.functions import print_hunt
@@ -134,10 +133,10 @@ def command(options: HuntOptions, form: Form, write_baseline: bool, fail_on: str
         raise InputError("--write-baseline: name the file with --baseline FILE")
     out = consoles()[0]
 
-    def print_one(module: Module, one: Found, broad: bool) -> None:
+    def print_one(module: Module, one: Found, file: str, others: bool) -> None:
         assert isinstance(one, Hunt)
         if form.is_text:
-            print_hunt(one, out, file=diff_name(module.source.path) if broad else "")
+            print_hunt(one, out, file=file, others=others)
             return
         remark(f"{one.function}: {note}" for note in one.notes)
         form.show_case("hunt", lambda: case_of(module, one))
@@ -155,4 +154,4 @@ def command(options: HuntOptions, form: Form, write_baseline: bool, fail_on: str
         count = result.write_baseline(baseline)
         remark([f"{count} known problem{'s' * (count != 1)} in {baseline}"])
         fail_on = "never"
-    return conclude(result.collected, fail_on=fail_on)
+    return conclude(result, form, False, fail_on)

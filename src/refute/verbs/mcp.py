@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     "--allow",
     multiple=True,
     type=click.Choice(("writes", "outside")),
-    metavar="WHAT",
     help="writes: tools may write tests and fixes; outside: they may name files outside of DIR.",
 )
 @click.option(
@@ -49,8 +48,7 @@ def command(root: Path, allow: tuple[str, ...], time_limit: float | None, asked:
     from refute.core.processes import cores
     from refute.doors.mcp import serve
 
-    given: dict[str, Any] = asdict(asked)
-    given["record"] = None if asked.record is None else str(asked.record.resolve())
+    given = asdict(asked) | {"record": asked.record and str(asked.record.resolve())}
     serve(
         root.resolve(),
         asked=given,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from refute.core.starting import Variable
+from refute.doors.advice import say_next
 from refute.errors import BAD_INPUT, INTERNAL, UNAVAILABLE, told
 
 if TYPE_CHECKING:
@@ -156,9 +157,9 @@ def remark(console: Console, lines: Any) -> None:
 def show_remarks() -> None:
     """Print on stderr what the library has to say besides its results (`refute.core.remarks`)."""
     log = logging.getLogger("refute")
+    log.setLevel(logging.INFO)  # unless -q or -v says otherwise
     if not any(isinstance(one, _Remarks) for one in log.handlers):
         log.addHandler(_Remarks())
-        log.setLevel(logging.INFO)
         log.propagate = False
 
 
@@ -220,6 +221,12 @@ class Form:
         else:
             click.echo(result.formatted(self.name), nl=False)
         self.save(result)
+        self.say_next(result)
+
+    def say_next(self, result: Any) -> None:
+        """Say to people what to do next."""
+        if self.is_text:
+            say_next(result)
 
     def save(self, result: Reported) -> None:
         """Write the files."""
@@ -234,7 +241,7 @@ def show(result: Any, *, as_json: bool) -> None:
     if as_json:
         print_json(result.to_dict())
     else:
-        result.print(consoles()[0])
+        Form("text").show(result)
 
 
 def print_json(document: Any) -> None:

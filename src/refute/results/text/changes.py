@@ -92,7 +92,8 @@ def print_compared(one: Compared, console: Console) -> None:
         console.print(Text.assemble((where, "bold"), f": {_unchanged(one)}"))
     elif comparison.within:
         names = ", ".join(comparison.within[:3])
-        console.print(Text.assemble((where, "bold"), f": see {names}, which changed too"))
+        seen = f": reached only through {names}, which changed too"
+        console.print(Text.assemble((where, "bold"), seen))
     else:
         reason = comparison.reason or "nothing could be called"
         console.print(Text.assemble((where, "bold"), f": cannot tell: {reason}"))
@@ -179,6 +180,8 @@ def said(failure: Failure) -> str:
 
 def print_gate(judged: Judged, console: Console) -> None:
     """What was red and is green, what is against the change, what else it does, the verdict."""
+    colour = "red" if judged.verdict == "not proven" else "green"
+    console.print(Text.assemble((f"{judged.verdict}: ", f"bold {colour}"), judged.reason))
     console.print(Text(f"{judged.base} -> {judged.head}", style="dim"))
     for one in judged.turned[:MOST_LISTED]:
         console.print(Text.assemble(("red before, green now: ", "green"), (one.id, "bold")))
@@ -199,8 +202,6 @@ def print_gate(judged: Judged, console: Console) -> None:
     for finding in judged.findings:
         head = (f"{finding.rule}: ", "red")
         console.print(Text.assemble(head, (finding.where, "bold"), f": {finding.what}"))
-    colour = "red" if judged.verdict == "not proven" else "green"
-    console.print(Text.assemble((f"{judged.verdict}: ", f"bold {colour}"), judged.reason))
 
 
 _WORDS = {

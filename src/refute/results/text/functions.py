@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from refute.core.problems import Trust
+from refute.core.remarks import LOG
 from refute.function.contract import Ask, FailingTest, Finding, Question, State
 from refute.function.formatting import call_source, describe, expected_source, value_source
 from refute.results.text.consoles import CELL, FittingTable, Working
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
 MOST_CHOICES = 26
 
 
-def print_hunt(hunt: Hunt, console: Console, *, file: str = "") -> None:
+def print_hunt(hunt: Hunt, console: Console, *, file: str = "", others: bool = False) -> None:
     """The failing tests of one function.
 
     `file`: where it is, for one of the functions of many files; there is less to read then.
+    `others`: it is one of several; that nothing is known of it is counted then, not listed.
     """
     name = f"{file}::{hunt.function}" if file else hunt.function
     if hunt.failing:
@@ -37,17 +39,18 @@ def print_hunt(hunt: Hunt, console: Console, *, file: str = "") -> None:
     if hunt.findings:
         console.print(_findings(name, hunt.function, hunt.findings))
     if not hunt.found:
-        _say(console, name, _unbroken(hunt))
-    _notes(hunt, console, file)
+        _say_unbroken(hunt, console, name, others)
+    _notes(hunt, console, bool(file) or others)
 
 
 def print_fix(
-    fix: Fix, name: str, console: Console, *, tests: int = 5, asked: bool = False, file: str = ""
-) -> None:
+    fix: Fix, name: str, console: Console, *, tests: int = 5, asked: bool = False, file: str = "",
+    others: bool = False,
+) -> None:  # fmt: skip
     """The fix of one function as a diff, with the tests that justify it and the alternatives.
 
-    `name`: the file's, in the diff; `asked`: the user was asked already (`--ask`); `file` as in
-    `print_hunt`.
+    `name`: the file's, in the diff; `asked`: the user was asked already (`--ask`); `file`, `others`
+    as in `print_hunt`.
     """
     function = fix.hunt.function
     title = f"{file}::{function}" if file else function
@@ -71,8 +74,8 @@ def print_fix(
     elif fix.hunt.found:
         _say(console, title, "wrong: no fix found that passes every test")
     else:
-        _say(console, title, _unbroken(fix.hunt))
-    _notes(fix.hunt, console, file)
+        _say_unbroken(fix.hunt, console, title, others)
+    _notes(fix.hunt, console, bool(file) or others)
 
 
 def print_diff(diff: str, console: Console) -> None:
@@ -85,8 +88,8 @@ def print_diff(diff: str, console: Console) -> None:
         console.file.write(diff)
 
 
-def _notes(hunt: Hunt, console: Console, file: str) -> None:
-    for note in hunt.notes if hunt.found or not file else ():
+def _notes(hunt: Hunt, console: Console, brief: bool) -> None:
+    for note in hunt.notes if hunt.found or not brief else ():
         console.print(Text(f"note: {note}", style="dim"))
 
 
@@ -94,14 +97,16 @@ def _say(console: Console, function: str, claim: str) -> None:
     console.print(Text.assemble((function, "bold"), f": {claim}"))
 
 
-def _unbroken(hunt: Hunt) -> str:
+def _say_unbroken(hunt: Hunt, console: Console, name: str, others: bool) -> None:
     """The claim about a function that nothing speaks against."""
-    if hunt.state is State.CANNOT_TELL:
-        late = next((note for note in hunt.notes if note.startswith("time was up")), "")
-        if late:
-            return f"cannot tell: {late}"
-        return "cannot tell: nothing is known about what it should return"
-    return f"passes what is known ({hunt.known} example{'s' * (hunt.known != 1)})"
+    if hunt.state is not State.CANNOT_TELL:
+        _say(console, name, f"passes what is known ({hunt.known} example{'s' * (hunt.known != 1)})")
+    elif late := next((note for note in hunt.notes if note.startswith("time was up")), ""):
+        _say(console, name, f"cannot tell: {late}")
+    elif others:
+        LOG.debug("%s: no examples or tests", name)
+    else:
+        _say(console, name, "cannot tell: no examples or tests")
 
 
 def _question(fix: Fix, console: Console, asked: bool) -> None:

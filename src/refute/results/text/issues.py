@@ -27,14 +27,16 @@ def print_reproduction(
 ) -> None:
     """The test patch, how it fails now, and why that is the issue's failure."""
     prediction = found.prediction
+    if trial is None or not trial.failing:
+        console.print(Text(f"{method}: no test that fails for the issue's reason", style="bold"))
+    else:
+        many = f"{len(trial.failing)} tests fail" if len(trial.failing) > 1 else "1 test fails"
+        sure = confidence_text(prediction.confidence, method)
+        console.print(Text(f"{many} for the issue's reason: {sure}", style="bold"))
     if prediction.patch:
         console.print(Syntax(prediction.patch, "diff", background_color="default", word_wrap=True))
     if trial is not None:
         _print_trial(trial, console)
-    if trial is None or not trial.failing:
-        console.print(Text(f"{method}: no test that fails for the issue's reason", style="bold"))
-    else:
-        console.print(Text(confidence_text(prediction.confidence, method)))
     for note in prediction.notes:
         console.print(Text(f"note: {note}", style="dim"))
 
@@ -70,6 +72,8 @@ def print_vetted(
 ) -> None:
     """The verdict, and the tests with their output as evidence; `found`: where they were written
     for it."""
+    colour = "green" if vetted.verdict == "fixed" else "red"
+    console.print(Text.assemble((f"{vetted.verdict}: ", f"bold {colour}"), vetted.reason))
     notes = found.prediction.notes if found else ()
     if tests.strip() and vetted.reproducing:
         console.print(Syntax(tests, "diff", background_color="default", word_wrap=True))
@@ -88,8 +92,6 @@ def print_vetted(
     if found is not None and vetted.reproducing:
         rests = confidence_text(found.prediction.confidence, method)
         console.print(Text(f"it rests on tests with {rests}"))
-    colour = "green" if vetted.verdict == "fixed" else "red"
-    console.print(Text.assemble((f"{vetted.verdict}: ", f"bold {colour}"), vetted.reason))
 
 
 _LONGEST = 300
