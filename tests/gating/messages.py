@@ -1,5 +1,5 @@
-"""Messages that Claude Code gives its hooks when it stops, as recorded: names and paths are made
-up."""
+"""Messages that agents give their hooks when they stop, as recorded or as their references show
+them: names and paths are made up."""
 
 from __future__ import annotations
 
@@ -19,8 +19,39 @@ AGAIN = {**STOP, "stop_hook_active": True}
 SUBAGENT = {**STOP, "hook_event_name": "SubagentStop", "agent_id": "a7", "agent_type": "Explore"}
 EARLY = {name: STOP[name] for name in ("session_id", "transcript_path", "stop_hook_active")}
 """Of an old version: without the event's name and without `cwd`."""
+CODEX = {**STOP, "turn_id": "t3", "model": "gpt-5", "transcript_path": None}
+CURSOR: dict[str, Any] = {
+    "conversation_id": "c1",
+    "generation_id": "g1",
+    "hook_event_name": "stop",
+    "cursor_version": "3.7.21",
+    "workspace_roots": ["/home/a/shop"],
+    "status": "completed",
+    "loop_count": 0,
+}
+GEMINI = {
+    "session_id": "s1",
+    "transcript_path": "/home/a/.gemini/tmp/s1.json",
+    "cwd": "/home/a/shop",
+    "hook_event_name": "AfterAgent",
+    "timestamp": "2026-11-20T10:00:00Z",
+    "prompt": "Fix total().",
+    "prompt_response": "I fixed it.",
+    "stop_hook_active": False,
+}
+COPILOT = {
+    "timestamp": 1764000000000,
+    "cwd": "/home/a/shop",
+    "sessionId": "s2",
+    "transcriptPath": "/home/a/.copilot/session-state/s2/events.jsonl",
+    "stopReason": "end_turn",
+    "stop_hook_active": False,
+}
+ON_STDOUT = {"cursor": CURSOR, "gemini": GEMINI, "copilot": COPILOT}
+"""Of agents that read the answer on stdout."""
 
 
 def message(form: dict[str, Any], cwd: object) -> str:
     """The message as it comes on stdin, for an agent that works in `cwd`."""
-    return json.dumps({**form, "cwd": str(cwd)})
+    where = {"workspace_roots": [str(cwd)]} if "workspace_roots" in form else {"cwd": str(cwd)}
+    return json.dumps({**form, **where})

@@ -6,14 +6,26 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from refute.doors.hook import read_message
 from refute.errors import InputError
-from refute.gating.hook import read_message
 
 from .endings import SPANS, Ending, planted
-from .messages import AGAIN, EARLY, STOP, SUBAGENT, message
+from .messages import (
+    AGAIN,
+    CODEX,
+    COPILOT,
+    CURSOR,
+    EARLY,
+    GEMINI,
+    ON_STDOUT,
+    STOP,
+    SUBAGENT,
+    message,
+)  # fmt: skip
 
 Run = Callable[..., tuple[int, str, str]]
 QUICKLY = ("--no-behaviour", "--neighbours", "0", "--runner", "unittest")
@@ -25,14 +37,13 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_messages() -> None:
-    for form in (STOP, SUBAGENT):
+    sessions = ((STOP, STOP["session_id"]), (SUBAGENT, STOP["session_id"]))
+    more = ((CODEX, STOP["session_id"]), (CURSOR, "c1"), (GEMINI, "s1"), (COPILOT, "s2"))
+    for form, session in (*sessions, *more):
         told = read_message(json.dumps(form))
-        assert (told.cwd, told.session, told.active) == (
-            Path("/home/a/shop"),
-            STOP["session_id"],
-            False,
-        )
-    assert read_message(json.dumps(AGAIN)).active
+        assert (told.cwd, told.session, told.active) == (Path("/home/a/shop"), session, False)
+    for again in (AGAIN, {**CURSOR, "loop_count": 1}, {**COPILOT, "stop_hook_active": True}):
+        assert read_message(json.dumps(again)).active
     assert read_message(json.dumps(EARLY)).cwd is None
     for text in ("", "[]", "no", json.dumps({**STOP, "hook_event_name": "PreToolUse"})):
         with pytest.raises(InputError):
@@ -59,6 +70,27 @@ def test_an_agent_is_kept_once_for_each_state(
     assert hooked(refute, monkeypatch, message(AGAIN, folder), *QUICKLY) == (0, "", "")
     assert hooked(refute, monkeypatch, message(STOP, folder), *QUICKLY) == (0, "", "")
     assert sorted(str(p) for p in folder.rglob("*")) == before, "nothing is written"
+
+
+@pytest.mark.parametrize(
+    ("agent", "keeps", "key"),
+    [
+        ("cursor", {}, "followup_message"),
+        ("gemini", {"decision": "deny"}, "reason"),
+        ("copilot", {"decision": "block"}, "reason"),
+    ],
+)
+def test_agents_that_read_stdout(
+    refute: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, agent: str, keeps: Any, key: str
+) -> None:
+    wrong = Ending("", "red-first", SPANS, {"span.py": SPANS["span.py"] + "\nWEEK = 604800\n"})
+    text = message(ON_STDOUT[agent], planted(wrong, tmp_path / "repo"))
+    status, out, err = hooked(refute, monkeypatch, text, *QUICKLY)
+    answer = json.loads(out)
+    assert (status, err) == (0, "")
+    assert "[red-first]" in answer.pop(key)
+    assert answer == keeps
+    assert hooked(refute, monkeypatch, text, *QUICKLY) == (0, "", "")
 
 
 def test_trouble_does_not_keep_the_agent(

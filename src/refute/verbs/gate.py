@@ -18,10 +18,10 @@ import click
 
 from refute.core.methods import Bounds
 from refute.core.parameters import options_with, parameter
+from refute.doors.hook import BLOCK, Memory, read_message, reason_of
 from refute.errors import InputError, RefuteError
 from refute.gating.change import Change, open_change
 from refute.gating.findings import chosen_rules
-from refute.gating.hook import BLOCK, Memory, read_message, reason_of
 from refute.gating.judging import Judged, Settings, judge
 from refute.models.asking import Asked
 from refute.verbs.declared import MethodCommand, offered
@@ -71,7 +71,7 @@ class HookAnswer:
     status: int
     """Exit status: 2 keeps the agent at work, 0 lets it stop."""
     reason: str = ""
-    """What the agent is told, on stderr."""
+    """What the agent's program reads: on stderr with status 2, on stdout with 0."""
     result: GateResult | None = None
     """None: nothing was run."""
 
@@ -161,7 +161,7 @@ def gate_hook(message: str, *, options: GateOptions | None = None, **given: Any)
     memory.keep(result.judged)
     if result.passed:
         return HookAnswer(0, result=result)
-    return HookAnswer(BLOCK, reason_of(result.judged), result)
+    return HookAnswer(*told.keep(reason_of(result.judged)), result)
 
 
 def _judged(change: Change, settings: Settings, options: GateOptions, bounds: Bounds) -> Judged:
@@ -221,7 +221,7 @@ class _Gate(MethodCommand):
 
 @click.command("gate", cls=_Gate, levels=("issue",), more=(Bounds,))
 @offered(GateOptions)
-@click.option("--hook", is_flag=True, help="Answer an agent's Stop hook, whose JSON is on stdin.")
+@click.option("--hook", is_flag=True, help="Answer an agent's stop hook, whose JSON is on stdin.")
 @json_option
 def command(options: GateOptions, hook: bool, as_json: bool) -> int:
     """Show that a change is done: a test that was red before and is green now, nothing near broken,
@@ -234,14 +234,15 @@ def command(options: GateOptions, hook: bool, as_json: bool) -> int:
     never changed.
 
     Exit status 0: proven, or nothing to prove; 1: not proven; 2: usage; 3: unavailable. With
-    --hook: 2 keeps the agent at work, with the reason on stderr; 0 and 1 let it stop.
+    --hook: the answer that the agent's program reads (Claude Code, Codex, Cursor, Gemini CLI,
+    Copilot CLI); 1 lets the agent stop.
     """
     from refute.results.text.consoles import working
 
     if hook:
         answer = gate_hook(sys.stdin.read(), options=options)
         if answer.reason:
-            click.echo(answer.reason, err=True)
+            click.echo(answer.reason, err=answer.status == BLOCK)
         return answer.status
     with working("judging the change", consoles()[1]):
         result = gate(options=options)

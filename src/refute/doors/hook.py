@@ -1,9 +1,8 @@
 """The hook that a coding agent runs when it stops: its message, and the answer.
 
-The form is that of Claude Code's Stop and SubagentStop hooks: one JSON object on stdin; exit status
-2 keeps the agent at work, with what stands on stderr as its reason; any other status lets it stop.
-`stop_hook_active` says that the agent is at work because a hook kept it: it is not kept again, so
-that nothing goes round for ever.
+One JSON object on stdin, of the form of any agent in `FORMS`. The answer keeps the agent at work in
+the way its program wants: exit status 2 with the reason on stderr, or a JSON object on stdout. An
+agent that a hook keeps at work already is not kept again, so that nothing goes round for ever.
 """
 
 from __future__ import annotations
@@ -11,17 +10,43 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from refute.core.files import parse_json
 from refute.core.storage import cache_folder, write_atomically
 from refute.errors import InputError
-from refute.gating.judging import Judged
 from refute.workspace.cache import key_of
+
+if TYPE_CHECKING:
+    from refute.gating.judging import Judged
 
 BLOCK = 2
 """Exit status that keeps the agent at work."""
 _MOST_FINDINGS = 6
 _LARGEST = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class HookForm:
+    """How one agent's program names things."""
+
+    session: str
+    answer: tuple[tuple[str, str], ...] = ()
+    """Fields of the JSON object that keeps the agent; "": the reason. Where there are none,
+    exit status 2 does."""
+
+
+_CLAUDE = HookForm("session_id")
+_COPILOT = HookForm("sessionId", (("decision", "block"), ("reason", "")))
+FORMS = {
+    "Stop": _CLAUDE,  # Codex, too
+    "SubagentStop": _CLAUDE,
+    "stop": HookForm("conversation_id", (("followup_message", ""),)),  # Cursor
+    "AfterAgent": HookForm("session_id", (("decision", "deny"), ("reason", ""))),  # Gemini CLI
+    "agentStop": _COPILOT,
+    "subagentStop": _COPILOT,
+}
+"""By the name of the event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +57,12 @@ class HookMessage:
     session: str
     active: bool
     """A hook keeps the agent at work already."""
+    form: HookForm
+
+    def keep(self, reason: str) -> tuple[int, str]:
+        """Return the exit status that keeps the agent, and the text on stderr; on stdout for 0."""
+        fields = {name: value or reason for name, value in self.form.answer}
+        return (0, json.dumps(fields)) if fields else (BLOCK, reason)
 
 
 def read_message(text: str) -> HookMessage:
@@ -42,14 +73,18 @@ def read_message(text: str) -> HookMessage:
         raise InputError(f"stdin holds no hook message: {error}") from None
     if not isinstance(given, dict):
         raise InputError("stdin holds no hook message: an object was expected")
-    event = given.get("hook_event_name", "Stop")
-    if event not in ("Stop", "SubagentStop"):
-        raise InputError(f"{event}: the gate is for the hooks Stop and SubagentStop")
-    cwd, session = given.get("cwd"), given.get("session_id")
+    unnamed = "agentStop" if "sessionId" in given else "Stop"  # Copilot CLI names no event
+    event = given.get("hook_event_name", unnamed)
+    form = FORMS.get(event) if isinstance(event, str) else None
+    if form is None:
+        raise InputError(f"{event}: the gate is for the hooks {', '.join(FORMS)}")
+    roots, session = given.get("workspace_roots"), given.get(form.session)
+    cwd = given.get("cwd") or (roots[0] if isinstance(roots, list) and roots else None)
     return HookMessage(
         Path(cwd) if isinstance(cwd, str) and cwd else None,
         session if isinstance(session, str) else "",
-        given.get("stop_hook_active") is True,
+        given.get("stop_hook_active") is True or bool(given.get("loop_count")),
+        form,
     )
 
 
@@ -61,7 +96,7 @@ def reason_of(judged: Judged) -> str:
     if len(judged.findings) > _MOST_FINDINGS:
         lines.append(f"- and {len(judged.findings) - _MOST_FINDINGS} more")
     lines.append(
-        "Mend the code or the tests, and say why where a test demands less. If this is no fix"
+        "Fix the code or the tests, and say why where a test demands less. If this is no fix"
         " (a refactoring, a draft), say so and stop: you are not kept twice."
     )
     return "\n".join(lines)
