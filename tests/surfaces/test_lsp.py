@@ -101,11 +101,12 @@ def test_of_a_text_that_was_edited_since_only_the_test_is_offered() -> None:
 
 
 CREATES = types.ClientCapabilities(
+    window=types.WindowClientCapabilities(work_done_progress=True),
     workspace=types.WorkspaceClientCapabilities(
         workspace_edit=types.WorkspaceEditClientCapabilities(
             document_changes=True, resource_operations=[types.ResourceOperationKind.Create]
         )
-    )
+    ),
 )
 
 
@@ -118,18 +119,30 @@ async def session(file: Path) -> tuple[list[types.Diagnostic], list[types.CodeAc
     def published(params: types.PublishDiagnosticsParams) -> None:
         shown.put_nowait(params)
 
+    progress: list[str] = []
+
+    @client.feature(types.WINDOW_WORK_DONE_PROGRESS_CREATE)
+    def created(params: types.WorkDoneProgressCreateParams) -> None: ...
+
+    @client.feature(types.PROGRESS)
+    def progressed(params: types.ProgressParams) -> None:
+        progress.append(params.value["kind"])
+
     await client.start_io(sys.executable, "-m", "refute", "lsp", "--budget", "5")
     root = file.parent.as_uri()
     await client.initialize_async(types.InitializeParams(capabilities=CREATES, root_uri=root))
     client.initialized(types.InitializedParams())
     item = types.TextDocumentItem(file.as_uri(), "python", 1, file.read_text())
     client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+    first = list((await shown.get()).diagnostics)  # of the examples alone
     found = list((await shown.get()).diagnostics)
+    assert [one.message for one in first] == [one.message for one in found]
     document = types.TextDocumentIdentifier(file.as_uri())
     asked = types.CodeActionParams(document, found[0].range, types.CodeActionContext(found))
     offered = await client.text_document_code_action_async(asked)
     client.text_document_did_close(types.DidCloseTextDocumentParams(document))
     assert (await shown.get()).diagnostics == ()
+    assert progress == ["begin", "end"]
     await client.shutdown_async(None)
     client.exit(None)
     assert client._server is not None

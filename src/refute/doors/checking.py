@@ -10,6 +10,9 @@ from msgspec import Meta, Struct
 
 from refute.models.asking import Asked
 
+QUICK = 1.0
+"""Seconds to search one function where only what the examples show is asked for."""
+
 
 class CheckFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What an editor asks about one file."""
@@ -18,6 +21,8 @@ class CheckFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     python: str = ""
     seconds_per_function: float = 5.0
     time_limit: float = 300.0
+    fixes: bool = True
+    """Whether fixes are looked for; else it is told soon what the examples show."""
 
 
 class CheckedFunction(Struct, frozen=True, kw_only=True):
@@ -52,14 +57,16 @@ def check_file(asked_for: CheckFile, asked: Asked, tell: Callable[[str], None]) 
 
     how: dict[str, Any] = {
         **{one.name: getattr(asked, one.name) for one in fields(asked)},
-        "budget": asked_for.seconds_per_function,
+        "budget": asked_for.seconds_per_function if asked_for.fixes else QUICK,
         "python": asked_for.python or None,
     }
-    found = hunt(asked_for.file, show=lambda module, one, how_far: tell(how_far), **how)
+    brief: dict[str, Any] = {} if asked_for.fixes else {"n": 1, "jobs": 1}  # no process more
+    brief["show"] = lambda module, one, how_far: tell(how_far)
+    found = hunt(asked_for.file, **how, **brief)
     file, wrong = Path(asked_for.file), [one for one in found.hunts if one.found]
     before = next((module.source.text for module in found.opened.targets.modules), "")
     tree = parse_module(before)
-    rows, stopped = [], found.interrupted
+    rows, stopped = [], found.interrupted or not asked_for.fixes
     for one in wrong:
         place = find_function(tree, one.function)
         test = function_tests(one).tests[0]

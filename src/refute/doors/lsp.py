@@ -11,6 +11,7 @@ import os
 import re
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 from lsprotocol import types
@@ -158,9 +159,30 @@ class _Files:
             task.cancel()
 
     async def _look(self, uri: str, path: Path) -> None:
-        folder = path.parent
-        root = Path(self._server.workspace.root_path or folder)
-        arguments = {**self._arguments, "file": str(path)}
+        """Show what the examples say, then what a search finds, with fixes."""
+        token = await self._begun(f"refute: {path.name}")
+        try:
+            for fixes in (False, True):
+                if not await self._show(uri, path, fixes):
+                    break
+        finally:
+            if token is not None:
+                self._server.work_done_progress.end(token, types.WorkDoneProgressEnd())
+
+    async def _begun(self, title: str) -> str | None:
+        """The token of a progress that the editor shows; None where it shows none."""
+        window = self._server.client_capabilities.window
+        if window is None or not window.work_done_progress:
+            return None
+        token = str(uuid4())
+        await self._server.work_done_progress.create_async(token)
+        self._server.work_done_progress.begin(token, types.WorkDoneProgressBegin(title))
+        return token
+
+    async def _show(self, uri: str, path: Path, fixes: bool) -> bool:
+        """Look once and show what is wrong; whether the document is what was looked at."""
+        root = Path(self._server.workspace.root_path or path.parent)
+        arguments = {**self._arguments, "file": str(path), "fixes": fixes}
         seconds = self._arguments["time_limit"]
         done = await call("check_file", arguments, root=root, seconds=seconds)
         if isinstance(done, Failed):
@@ -168,13 +190,14 @@ class _Files:
             message = f"refute: {path.name}: {done.fault}: {done.message}"
             self._server.window_log_message(types.LogMessageParams(kind, message))
             self._publish(uri, [])
-            return
+            return False
         checked = msgspec.convert(done.result, CheckedFile)
         document = self._server.workspace.get_text_document(uri)
         if not same_text(document, checked):
-            return  # it was edited meanwhile; the next save looks again
+            return False  # it was edited meanwhile; the next save looks again
         self._checked[uri] = checked
         self._publish(uri, [diagnostic(one, checked) for one in checked.functions])
+        return True
 
     def _publish(self, uri: str, found: list[types.Diagnostic]) -> None:
         params = types.PublishDiagnosticsParams(uri, found)
