@@ -159,7 +159,7 @@ def test_options_of_any_method_on_the_command_line(
         (["--set", "max_candidates=0"], "max_candidates = 0: must be at least 1"),
         (["--set", "max_candidates=x"], "max_candidates = 'x': must be an integer"),
         (["--set", "temperature=0.5"], "temperature is for methods that ask a model"),
-        (["--set", "calls=5"], "calls is no option of search"),
+        (["--set", "calls=5"], "calls is not an option of search"),
         (["--set", "max_candidate=5"], "did you mean max_candidates?"),
         (["--set", "max_candidates"], "--set max_candidates: write NAME=VALUE"),
         (["--k", "3"], "--k is an option of the method hybrid: write --set k=3"),
@@ -251,7 +251,7 @@ def test_a_bench_is_the_same_document_as_on_the_command_line(
 
 def test_a_bench_refuses_what_it_does_not_know(rows: Path) -> None:
     for settings, message in (
-        ({"nope": 1}, "nope is no option of none"),
+        ({"nope": 1}, "nope is not an option of none"),
         ({"runs": 2}, "asks? a model"),
         ({"grade": True}, "--grade is for issues"),
         ({"executor": "nope"}, "no such executor; there are processes"),

@@ -55,7 +55,7 @@ def test_one_run_in_many_formats(refute: Run, folder: Path) -> None:
     [
         (("--save", "xml=a"), "write FORMAT=FILE"),
         (("--save", "sarif"), "write FORMAT=FILE"),
-        (("--save", "sarif=gone/a"), "gone/a is no file in a folder that exists"),
+        (("--save", "sarif=gone/a"), "gone/a is not a file in an existing folder"),
         (("--write-baseline",), "name the file with --baseline FILE"),
         (("--baseline", "gone.json"), "gone.json: no such baseline"),
         (("--baseline", "m.py"), "m.py: not JSON"),

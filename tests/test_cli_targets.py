@@ -106,7 +106,7 @@ def test_tests_of_many_files_go_to_a_folder(refute: Run, project: Path) -> None:
     ("arguments", "message"),
     [
         (("shop", "-o", "one.py"), "go to a folder that exists"),
-        (("shop/wrong.py", "-o", "nowhere/test_x.py"), "there is no folder nowhere"),
+        (("shop/wrong.py", "-o", "nowhere/test_x.py"), "folder nowhere does not exist"),
         (("shop/wrong.py", "-o", "shop/fine.py"), "add --force"),
     ],
 )

@@ -173,9 +173,9 @@ def test_jsonl(tmp_path: Path) -> None:
     ("row", "message"),
     [
         ("{", "tests.jsonl:1: not JSON"),
-        ("[]", "tests.jsonl:1: a JSON object is wanted"),
+        ("[]", "tests.jsonl:1: must be a JSON object"),
         ('{"expected": 1}', "tests.jsonl:1: field call"),
-        ('{"call": "f(1)"}', "tests.jsonl:1: one of expected"),
+        ('{"call": "f(1)"}', "tests.jsonl:1: needs one of expected"),
         ('{"call": "f(", "expected": 1}', "tests.jsonl:1: field call: not a Python"),
         ('{"call": "f(1)", "expected_repr": "open()"}', "tests.jsonl:1: field expected_repr"),
     ],

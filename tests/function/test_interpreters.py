@@ -125,7 +125,7 @@ def test_judge_takes_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     interpreter_of.cache_clear()
     assert command_line.run(words) == 0
     assert command_line.run([*words, "--python", str(tmp_path / "missing")]) == 2
-    assert "is no interpreter that can be run" in capsys.readouterr().err
+    assert "cannot be run as an interpreter" in capsys.readouterr().err
 
 
 def test_an_active_environment(

@@ -52,7 +52,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
         (b"  \n", "the issue is empty"),
         (b"a\xff", "not UTF-8 text (byte 1)"),
         (b'{"body": "x"}', "JSON without a `title`"),
-        (b'{"title": "x", "body": 3}', "`body` is no text"),
+        (b'{"title": "x", "body": 3}', "`body` is not text"),
         (b"x" * (1 << 20) + b"x", "longer than 1 MiB"),
     ],
 )

@@ -221,10 +221,10 @@ def test_a_client_with_the_interface_of_a_grader(server: Server) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "status", "line"),
     [
-        ("/v1/grade", b"{", 400, "the body is no JSON: "),
-        ("/v1/grade", b"[" * 9999, 400, "the body is no JSON: nested too deeply"),
-        ("/v1/grade", b"\xff", 400, "the body is no JSON: "),
-        ("/v1/grade", b"9" * 5000, 400, "the body is no JSON: "),
+        ("/v1/grade", b"{", 400, "the body is not JSON: "),
+        ("/v1/grade", b"[" * 9999, 400, "the body is not JSON: nested too deeply"),
+        ("/v1/grade", b"\xff", 400, "the body is not JSON: "),
+        ("/v1/grade", b"9" * 5000, 400, "the body is not JSON: "),
         ("/v1/grade", {"program": 1}, 422, "Expected `str`, got `int` - at `$.program`"),
         ("/v1/grade", {"program": ""}, 422, "needs a `task`, or a `dataset` and a `problem`"),
         ("/v1/grade", {"program": "", "task": []}, 422, "task: "),

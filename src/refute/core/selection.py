@@ -158,7 +158,7 @@ def not_its_option(
         return InputError(f"{option} is for methods that ask a model: name one with --model")
     others = f", but of {', '.join(one.name for one in having)}" if having else ""
     hint = others or nearest(option, known or settable((spec.options,)))
-    return InputError(f"{option} is no option of {spec.name}{hint}")
+    return InputError(f"{option} is not an option of {spec.name}{hint}")
 
 
 def explained_flag(

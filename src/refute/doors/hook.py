@@ -96,7 +96,7 @@ def reason_of(judged: Judged) -> str:
     if len(judged.findings) > _MOST_FINDINGS:
         lines.append(f"- and {len(judged.findings) - _MOST_FINDINGS} more")
     lines.append(
-        "Fix the code or the tests, and say why where a test demands less. If this is no fix"
+        "Fix the code or the tests, and say why where a test demands less. If this is not a fix"
         " (a refactoring, a draft), say so and stop: you are not kept twice."
     )
     return "\n".join(lines)

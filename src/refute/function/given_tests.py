@@ -141,7 +141,7 @@ def _read_json(path: Path, text: str, entry_point: str) -> Iterator[UnitTest]:
         except ValueError as error:
             raise InputError(f"{where}: not JSON: {error}") from None
         if not isinstance(row, dict):
-            raise InputError(f"{where}: a JSON object is wanted, with call and expected")
+            raise InputError(f"{where}: must be a JSON object with call and expected")
         yield from _test(row, where, entry_point)
 
 
@@ -202,14 +202,14 @@ def _test(row: dict[str, Any], where: str, entry_point: str) -> Iterator[UnitTes
         raise InputError(f'{where}: field call: Python source such as "f(1, 2)" is wanted')
     given = [name for name in _FIELDS if name in row]
     if len(given) != 1:
-        raise InputError(f"{where}: one of expected, expected_repr and raises is wanted")
+        raise InputError(f"{where}: needs one of expected, expected_repr and raises")
     try:
         call = parse_invocation(source, entry_point)
     except SyntaxError:
         raise InputError(f"{where}: field call: not a Python expression: {source[:80]!r}") from None
     answer = row[given[0]]
     if given[0] != "expected" and not isinstance(answer, str):
-        raise InputError(f"{where}: field {given[0]}: a string is wanted")
+        raise InputError(f"{where}: field {given[0]}: must be a string")
     if call is None:
         return
     if given[0] == "raises":

@@ -41,7 +41,7 @@ def interpreter_of(root: Path | None, python: Path | None = None) -> Interpreter
         python = own_interpreter(Path.cwd() if root is None else root)
     python = python.absolute()
     if not os.access(python, os.X_OK) or not python.is_file():
-        raise InputError(f"{python}: is no interpreter that can be run")
+        raise InputError(f"{python}: cannot be run as an interpreter")
     if os.path.normpath(python.parent.parent) == os.path.normpath(sys.prefix):
         return None
     _check_version(python, _named_version(python))  # the oldest do not even take the question

@@ -52,5 +52,5 @@ def _exported(text: str, name: str) -> str:
         raise InputError(f"{name}: JSON without a `title`; give GitHub's form of one issue")
     body = document.get("body")
     if body is not None and not isinstance(body, str):
-        raise InputError(f"{name}: `body` is no text")
+        raise InputError(f"{name}: `body` is not text")
     return f"{document['title']}\n{(body or '').replace(chr(13) + chr(10), chr(10))}"

@@ -344,7 +344,7 @@ def _claimed(
         f" {kind.answers} answers agree",
         f"no {'other ' if excused else ''}test of {near} file{'s' * (near > 1)} near it breaks"
         if near
-        else "there is no existing test near it",
+        else "no existing test is near it",
         "a review of the fix alone finds it complete, and the issue clear",
         *aside,
         *vetted.notes,

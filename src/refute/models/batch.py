@@ -143,7 +143,7 @@ class BatchModel:
         Raises `AnswersPending`, `ModelUnavailable`, `ContextTooLong`, `NotContinued`, `InputError`.
         """
         if to_be_continued(messages) and not self._settings.continues:
-            told = "set continues = true in batch.toml where its server goes on with an answer"
+            told = "set continues = true in batch.toml where its server continues an answer"
             raise NotContinued(f"{self.name}: {told}")
         question = Question(tuple(messages), sampling, first, n)
         samples, missing, short = self._look_up(question)

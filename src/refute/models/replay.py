@@ -78,7 +78,7 @@ class ReplayModel:
         for number in range(first, first + n):
             answer = exact.get(number) or loose.get(number)
             if answer is None and to_be_continued(messages):
-                raise NotContinued(f"{self._path} has no answer that goes on")
+                raise NotContinued(f"{self._path} has no answer that continues")
             if answer is None:
                 line = {"request": request, "number": number, "completion": {"text": "..."}}
                 raise ModelUnavailable(f"{self._path} has no answer; add: {json.dumps(line)}")

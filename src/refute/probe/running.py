@@ -311,7 +311,7 @@ def _records(data: bytes, nonce: str) -> tuple[list[dict[str, Any]], str]:
         except (ValueError, RecursionError):
             return records, f"record {number} of the results cannot be read"
         if not isinstance(record, dict):
-            return records, f"record {number} of the results is no object"
+            return records, f"record {number} of the results is not an object"
         records.append(record)
     return records, ""
 

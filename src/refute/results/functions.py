@@ -37,7 +37,7 @@ _Function = Annotated[str, Meta(description="Qualified name.")]
 _Found = Annotated[bool, Meta(description="Whether anything wrong was found.")]
 _Fixed = Annotated[bool, Meta(description="Whether the fix is believed to be right.")]
 _Code = Annotated[str, Meta(description="The whole file with its fixes.")]
-_Diff = Annotated[str, Meta(description="Unified diff; empty where there is no fix.")]
+_Diff = Annotated[str, Meta(description="Unified diff; empty without a fix.")]
 
 
 class FailingCall(Struct, frozen=True, kw_only=True):

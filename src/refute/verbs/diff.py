@@ -129,7 +129,7 @@ def check_output(output: Path | None, pin: str | None, *, force: bool) -> None:
     if output.is_dir() or output.suffix != ".py":
         raise InputError(f"{output}: name a file, test_x.py")
     if not output.parent.is_dir():
-        raise InputError(f"{output}: there is no folder {output.parent}")
+        raise InputError(f"{output}: folder {output.parent} does not exist")
     if output.exists() and not force:
         raise InputError(f"{output}: exists; add --force to replace it")
 

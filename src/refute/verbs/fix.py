@@ -213,7 +213,7 @@ def _written(result: FixResult, options: FixOptions) -> str:
     if changed := result.write(options.repo, proposed=options.proposed):
         return f"written to {', '.join(changed)}"
     proposed = "the fix is only proposed (see --proposed)"
-    why = proposed if result.state == "proposed" else "there is no fix that can be shown"
+    why = proposed if result.state == "proposed" else "no fix can be shown"
     return f"nothing is written to the checkout: {why}"
 
 

@@ -252,7 +252,7 @@ def places_of_tests(output: Path, opened: Opened, *, force: bool) -> dict[Path, 
         places = {files[0]: output}
     for place in places.values():
         if not place.parent.is_dir():
-            raise InputError(f"{place}: there is no folder {place.parent}")
+            raise InputError(f"{place}: folder {place.parent} does not exist")
         if place.exists() and not force:
             raise InputError(f"{place}: exists; add --force to replace it")
     return places

@@ -202,7 +202,7 @@ def _settings(root: Path, _: str) -> Proposal:
         return Proposal(path, "", "", "there is none: give settings on the command line")
     table = toml_of(before)
     if not table:
-        return Proposal(path, before, before, "it is no TOML")
+        return Proposal(path, before, before, "it is not TOML")
     if "refute" in table.get("tool", {}):
         return Proposal(path, before, before, "it has a [tool.refute] already")
     return Proposal(path, before, f"{before.rstrip()}\n\n{SETTINGS}")
@@ -231,7 +231,7 @@ def _hook(root: Path, _: str) -> Proposal:
         try:
             settings = parse_json(before)
         except ValueError as error:
-            return Proposal(path, before, before, f"it is no JSON: {error}")
+            return Proposal(path, before, before, f"it is not JSON: {error}")
     hooks = settings.setdefault("hooks", {}) if isinstance(settings, dict) else None
     stops = hooks.setdefault("Stop", []) if isinstance(hooks, dict) else None
     if not isinstance(stops, list):

@@ -140,7 +140,7 @@ def _saved(text: str) -> tuple[str, Path]:
         raise InputError(f"--save {text}: write FORMAT=FILE; formats: {', '.join(FORMATS)}")
     place = Path(file)
     if not place.parent.is_dir() or place.is_dir():
-        raise InputError(f"--save {text}: {file} is no file in a folder that exists")
+        raise InputError(f"--save {text}: {file} is not a file in an existing folder")
     refuse_links(place)
     return name, place
 

@@ -135,4 +135,4 @@ def _checked(python: Path, answer: object) -> tuple[tuple[int, int], list[str]]:
                 texts = [s for s in sites if isinstance(s, str) and os.path.isabs(s)]
                 paths = [os.path.normpath(s) for s in texts if "\0" not in s and len(s) < 4096]
                 return (major, minor), list(dict.fromkeys(paths))
-    raise WorkspaceUnavailable(f"{python} is no interpreter that can be used: it does not answer")
+    raise WorkspaceUnavailable(f"{python} cannot be used as an interpreter: it does not answer")

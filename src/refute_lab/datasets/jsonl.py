@@ -91,7 +91,7 @@ def _key(row: Row, identity: str, name: str) -> FunctionKey:
         raise row.error("expected", f"{len(expected)} outputs for {len(inputs)} inputs")
     reference = row.optional_text("reference") or row.optional_text("canonical_solution")
     if reference is None and expected is None:
-        raise row.error("reference", "missing, and there is no field 'expected' in its place")
+        raise row.error("reference", "missing, and so is the field 'expected'")
     return FunctionKey(
         id=identity,
         entry_point=name,

@@ -19,7 +19,7 @@ def print_built(title: str, built: BuiltBenchmark, console: Console) -> None:
         if built.dropped.get(reason):
             table.add_row(str(stage), reason, str(built.dropped[reason]))
     if built.unavailable:
-        table.add_row("3", "tests cannot be run (mend it, call again)", str(len(built.unavailable)))
+        table.add_row("3", "tests cannot be run (fix it, call again)", str(len(built.unavailable)))
     table.add_row("", "kept", str(len(built.rows)))
     console.print(table)
 

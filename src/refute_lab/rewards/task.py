@@ -206,7 +206,7 @@ def _flaw(task: Task) -> str:
         if (test.stdout is None) == (task.kind == "stdio"):
             return f"test {number}: {'needs' if task.kind == 'stdio' else 'has'} a `stdout`"
         if task.kind == "calls" and not values.crosses((test.args, dict(test.kwargs))):
-            return f"test {number}: an argument is no plain value"
+            return f"test {number}: an argument is not a plain value"
         if not _positive(test.seconds) or not _positive(test.memory):
             return f"test {number}: limits must be positive numbers"
     if not all(map(_positive, (task.seconds, task.memory, task.run_seconds))):

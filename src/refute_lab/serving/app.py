@@ -53,7 +53,7 @@ _TOLD = {
     "/openapi.json": ("application/json", "This document."),
 }
 _REFUSALS = {
-    "400": "The body is no JSON.",
+    "400": "The body is not JSON.",
     "401": "No token, or one that is not known.",
     "403": "Without tokens only programs of this machine may ask.",
     "408": "The body did not arrive in time.",

@@ -189,7 +189,7 @@ def decoded(body: bytes, form: type[Read]) -> Read:
     try:
         value = parse_json(body)
     except ValueError as error:
-        raise Malformed(f"the body is no JSON: {' '.join(str(error).split())}") from None
+        raise Malformed(f"the body is not JSON: {' '.join(str(error).split())}") from None
     try:
         return msgspec.convert(value, form)
     except msgspec.ValidationError as error:

@@ -49,7 +49,7 @@ class SuiteOptions(SamplingOptions):
     n: int = parameter(3, "Unit tests that BuildUT looks for.", flag="-n", at_least=1, at_most=1000)
     tries_per_test: int = parameter(
         3,
-        "Answers for each test that is wanted, at most.",
+        "Most answers for each test.",
         flag="--tries",
         at_least=1,
         at_most=1000,

@@ -102,7 +102,7 @@ def grade_prediction(
         why = () if prediction.patch.strip() == "" else ("the patch touches no test file",)
         return _without_run(key, "no_test" if why else "empty", others, *why)
     if not file_patches(patch):
-        return _without_run(key, "not_applicable", others, "it is no unified diff")
+        return _without_run(key, "not_applicable", others, "it is not a unified diff")
     script = _script(patch, terms) if terms.mode == "reproduction" else None
     if script == "":
         told = (
