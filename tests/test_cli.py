@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from refute import cli
 from refute.core.problems import Call, FunctionProblem, Trust, UnitTest
+from refute.doors import command_line as cli
 from refute.errors import SandboxUnavailable
 from refute.function import project_sandbox
 from refute.function.contract import (

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from refute.doors.hook import read_message
 from refute.errors import InputError
+from refute.gating.hook import read_message
 
 from .endings import SPANS, Ending, planted
 from .messages import (

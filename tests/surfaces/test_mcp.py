@@ -18,7 +18,7 @@ pytest.importorskip("mcp", reason="the extra [mcp] is not installed")
 import jsonschema
 from mcp.client import Client
 
-from refute.doors.mcp import server as served
+from refute.doors import mcp as served
 
 TARGET = {"targets": "cart.py"}
 DOCUMENT = {"schema": "hunt/1", "state": "wrong"}

@@ -24,12 +24,12 @@ from typing import Any
 import click
 
 from refute.core.starting import Variable
-from refute.doors.start import expanded, no_such_command, starting
 from refute.errors import BAD_INPUT, InputError
 from refute.verbs import VERBS
 from refute.verbs.declared import command_of
 from refute.verbs.output import FAILURES, INTERRUPTED, PIPE_CLOSED, fail, fail_for, show_remarks
 from refute.verbs.settings import CONFIGURED, defaults_for
+from refute.verbs.start import expanded, no_such_command, starting
 
 
 class SafeStream(io.FileIO):

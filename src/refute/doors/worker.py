@@ -116,9 +116,9 @@ def _write(wire: BinaryIO, events: SimpleQueue[Event | None]) -> None:
 
 
 def _answer(asked_for: Request, tell: Tell, remarks: list[str]) -> Done:
-    from refute.doors.advice import next_step
     from refute.doors.checking import CheckFile, check_file
     from refute.doors.verbs import VERBS
+    from refute.verbs.advice import next_step
 
     given = dict(asked_for.asked)
     given["record"] = Path(given["record"]) if given.get("record") else None

@@ -17,8 +17,8 @@ from click.shell_completion import CompletionItem
 
 from refute.core.parameters import Parameter, pairs_of, parameters_of, settable
 from refute.core.storage import refuse_links
-from refute.doors.start import verbosity
 from refute.models.asking import Asked
+from refute.verbs.start import verbosity
 
 if TYPE_CHECKING:
     from refute.core.methods import Level, MethodSpec

@@ -18,10 +18,10 @@ import click
 
 from refute.core.methods import Bounds
 from refute.core.parameters import options_with, parameter
-from refute.doors.hook import BLOCK, Memory, read_message, reason_of
 from refute.errors import InputError, RefuteError
 from refute.gating.change import Change, open_change
 from refute.gating.findings import chosen_rules
+from refute.gating.hook import BLOCK, Memory, read_message, reason_of
 from refute.gating.judging import Judged, Settings, judge
 from refute.models.asking import Asked
 from refute.verbs.declared import MethodCommand, offered

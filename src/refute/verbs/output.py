@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from refute.core.starting import Variable
-from refute.doors.advice import say_next
 from refute.errors import BAD_INPUT, INTERNAL, UNAVAILABLE, told
+from refute.verbs.advice import say_next
 
 if TYPE_CHECKING:
     from msgspec import Struct
