@@ -188,7 +188,7 @@ def _object(value: Any, where: str) -> Mapping[str, Any] | None:
             continue
         if isinstance(found, Mapping):
             return found
-    raise InputError(f"{where}: `environment` is no object: {str(value)[:60]!r}")
+    raise InputError(f"{where}: `environment` is not an object: {str(value)[:60]!r}")
 
 
 def _test_command(script: str) -> str:
