@@ -134,7 +134,7 @@ def test_what_is_wrong_is_raised(file: Path) -> None:
         refute.hunt("gone.py")
     with pytest.raises(refute.InputError, match="name a target"):
         refute.debug()
-    with pytest.raises(refute.InputError, match="no option of search"):
+    with pytest.raises(refute.InputError, match="not an option of search"):
         refute.debug("m.py", set={"depth": 3})
     with pytest.raises(refute.InputError, match="budget = 0"):
         refute.hunt("m.py", budget=0)

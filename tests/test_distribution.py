@@ -55,7 +55,7 @@ def test_the_core_hunts_and_debugs_without_any_extra(environment: Path) -> None:
         return subprocess.run(command, cwd=environment, capture_output=True, text=True, check=False)
 
     hunted, debugged = run("hunt"), run("debug")
-    assert (hunted.returncode, hunted.stderr) == (1, "refute: 2 wrong\n")
-    assert (debugged.returncode, debugged.stderr) == (0, "refute: 2 fixed\n")
+    assert (hunted.returncode, hunted.stderr.startswith("refute: 2 wrong\n")) == (1, True)
+    assert (debugged.returncode, debugged.stderr.startswith("refute: 2 fixed\n")) == (0, True)
     missing = subprocess.run([environment / "bin" / "python", "-c", "import numpy"], check=False)
     assert missing.returncode == 1

@@ -362,7 +362,10 @@ def test_a_damaged_answer_of_a_batch_is_the_users_to_mend(bench: Bench, tmp_path
         (["--model", "openai:m", "--preset", "paper"], "name one with --method"),
         (["--preset", "papers"], "--preset papers: no such preset; there are paper, released"),
         (["--model", "openai:m", "--prompts", "."], "no templates there"),
-        (["--model", "openai:m", "--method", "no-ut", "--set", "vote=false"], "no option of no-ut"),
+        (
+            ["--model", "openai:m", "--method", "no-ut", "--set", "vote=false"],
+            "not an option of no-ut",
+        ),
     ],
 )
 def test_bad_options(bench: Bench, options: list[str], message: str) -> None:

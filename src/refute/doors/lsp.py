@@ -9,6 +9,7 @@ import asyncio
 import difflib
 import os
 import re
+import signal
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -255,4 +256,7 @@ def serve(**arguments: Any) -> None:
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)  # what prints must not reach the protocol
+    # asyncio waits for ever if it is interrupted while it starts a process; a call's process ends
+    # when this one is gone
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     make_server(**arguments).start_io(reading, writing)

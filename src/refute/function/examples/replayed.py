@@ -269,6 +269,8 @@ def _own_fault(step: DoctestStep, outcome: Row | Outcome, imported: frozenset[st
             lax = replace(step.want, options=step.want.options | doctest.ELLIPSIS)
             if shows(outcome, lax):
                 return "only its layout differs"
+        if wanted == kind:
+            return "its exception has another message"
         if kind.rpartition(".")[2] in _FORBIDDEN:
             return "the sandbox does not allow what it does"
         return _MISSING.get(kind) if not inside else None
@@ -301,10 +303,21 @@ def _bare(text: str) -> list[str]:
     return [re.sub(r"\b[uU](?=['\"])", "", line.rstrip()) for line in text.split("\n")]
 
 
+_OBJECT = re.compile(r"(?s)[A-Za-z_][\w.]*\(.*\)\s*")
+"""How most objects are represented: `Point(x=1, y='a')`."""
+
+
+def _spelt(text: str) -> str:
+    return re.sub(r"['\"\s]", "", text)
+
+
 def _differs_in_layout(want: str, got: str) -> bool:
     """Whether a value is only written otherwise: wrapped or cut short in the docstring without a
-    directive to say so, blanks at the end of a line, Python 2's ``u''``."""
+    directive to say so, blanks at the end of a line, Python 2's ``u''``, the quotes in an object's
+    representation."""
     if _bare(want) == _bare(got):
+        return True
+    if _OBJECT.fullmatch(want) and _spelt(want) == _spelt(got):
         return True
     wrapped = want.count("\n") > 1 and got.count("\n") == 1
     cut = _ANYTHING.search(want) is not None and want[:1] not in "'\""

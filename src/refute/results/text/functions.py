@@ -103,6 +103,8 @@ def _say_unbroken(hunt: Hunt, console: Console, name: str, others: bool) -> None
         _say(console, name, f"passes what is known ({hunt.known} example{'s' * (hunt.known != 1)})")
     elif late := next((note for note in hunt.notes if note.startswith("time was up")), ""):
         _say(console, name, f"cannot tell: {late}")
+    elif hunt.trouble:
+        _say(console, name, next(note for note in hunt.notes if "trouble" in note))
     elif others:
         LOG.debug("%s: no examples or tests", name)
     else:
