@@ -189,6 +189,21 @@ def test_path_files_of_an_environment_of_the_users_count(checkout: Path, tmp_pat
     assert str(other) in existing_environment(python, checkout).readable
 
 
+def test_a_package_that_is_installed_in_editable_mode_is_found_from_above(
+    checkout: Path, tmp_path: Path
+) -> None:
+    """Its folder is not on the path: a `textwrap.py` in it is not Python's."""
+    (checkout / "shop" / "textwrap.py").write_text("from . import cart\n")
+    python = real(tmp_path / "environment")
+    finder = packages(python) / "__editable___shop_1_finder.py"
+    finder.write_text(f"MAPPING: dict[str, str] = {{'shop': {str(checkout / 'shop')!r}}}\n")
+    folder, commit = snapshot(checkout)
+    recipe = infer_recipe(checkout, interpreter=python)
+    with open_local(prepare(str(folder), commit, recipe, checkout=checkout)) as workspace:
+        done = workspace.run("python -c 'import shop.cart, textwrap; print(textwrap.dedent)'")
+    assert (done.status, "function dedent" in done.output) == (0, True), done.output
+
+
 @pytest.mark.parametrize("kind", ["device", "pipe", "large", "folder"])
 @pytest.mark.parametrize("name", ["pytest.ini", "setup.cfg", "tests/runtests.py", "conftest.py"])
 def test_odd_files_of_a_repository_are_not_read(checkout: Path, name: str, kind: str) -> None:

@@ -114,6 +114,8 @@ def _apart(
     for path in environment.readable:
         real = os.path.realpath(path)
         if f"{real}/".startswith(f"{root}/") and not f"{real}/".startswith(f"{prefix}/"):
+            if os.path.isfile(os.path.join(real, "__init__.py")):  # of the package
+                real = os.path.dirname(real)
             moved.append(os.path.normpath(os.path.join(WORK_TREE, os.path.relpath(real, root))))
         else:
             kept.append(path)
