@@ -376,7 +376,8 @@ CHUNK = 40
 """Candidates of one child, at most."""
 RIVAL = 3.0
 """Log weight by which a candidate may be less likely than one that holds to be tried after it."""
-UNTRIED, BEGUN, RED, GREEN, HOLDS = range(5)
+UNTRIED, BEGUN, RED, GREEN, PARTLY, HOLDS = range(6)
+"""`PARTLY`: it turns some of the red tests green, `HOLDS`: all; neither turns any red."""
 
 
 def run_candidates(items: Dict[str, Any], data: Any, out: int) -> None:
@@ -480,7 +481,8 @@ def hold(
     turned = [name for name, _, _ in reds if safely(items[name])]
     broken = next((name for name, _, _ in greens if not safely(items[name])), "")
     say(out, {"candidate": at, "turned": turned, "broken": broken})
-    states[at] = HOLDS if turned and not broken else RED
+    if turned and not broken:
+        states[at] = HOLDS if len(turned) == len(reds) else PARTLY
 
 
 MOST_COMPARED = 8
@@ -492,7 +494,8 @@ def compare(todo: List[Any], states: Any, tests: List[Any], live: Live, out: int
     """The candidates that hold, the likeliest first, beside one another."""
     import refute_comparing as comparing  # type: ignore[import-not-found]
 
-    holding = [at for at in range(len(todo)) if states[at] == HOLDS][:MOST_COMPARED]
+    best = max(states[: len(todo)], default=RED)
+    holding = [at for at in range(len(todo)) if states[at] == best >= PARTLY][:MOST_COMPARED]
     keys = {(todo[at]["file"], *todo[at]["key"]) for at in holding}
     codes = {one.__code__: one for file, *key in keys for one in live[file].get(tuple(key), ())}
     if len(holding) < 2 or not codes:

@@ -182,8 +182,8 @@ class ProjectRepair:
         held, fixes = _Held(tried), dict[int, _Fix]()
         for record in records:
             match record:
-                case {"candidate": int(at), "turned": list(turned), "broken": ""} if turned:
-                    if 0 <= at < len(tried):
+                case {"candidate": int(at), "turned": list(turned), "broken": ""}:
+                    if 0 <= at < len(tried) and 2 * len(turned) >= len(red):
                         fixes[at] = _Fix(tried[at], tuple(map(str, turned)))
                 case {"compared": int(at), "outcomes": list(rows)} if at in fixes:
                     fixes[at].outcomes = [(str(c), str(t), r is True) for c, t, r in rows]
