@@ -45,6 +45,7 @@ def run_inside(
             workspace.write(f"{_FOLDER}/{name}", file.read_bytes())
         workspace.write(f"{_FOLDER}/job.json", json.dumps(job).encode())
         words = [
+            "PYTHONDONTWRITEBYTECODE=1",  # of a text of the same size and second it would be stale
             f'PYTHONPATH="$PWD/{_FOLDER}${{PYTHONPATH:+:$PYTHONPATH}}"',
             "exec python -m pytest -p refute_inside -q --color=no",
             "--continue-on-collection-errors",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import math
+import shlex
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -134,10 +135,10 @@ class ProjectRepair:
         wanted = [*turned, *(test.id for test in green)]
         if not wanted:
             return None
-        workspace = self.suite.workspace
-        workspace.write(self.file, code.encode())
+        self._write(code)
+        chosen = TestSelection(_files(wanted))
         try:
-            report = workspace.run_tests(TestSelection(_files(wanted)), timeout=CONFIRMING)
+            report = self.suite.workspace.run_tests(chosen, timeout=CONFIRMING)
         except WorkspaceUnavailable as error:  # with the project's own options
             return f"{UNCONFIRMED}: {error}"
         passed = {one.id for one in report.results if one.outcome == "passed"}
@@ -145,6 +146,14 @@ class ProjectRepair:
             return report.remark
         lost = next((name for name in wanted if name not in passed), None)
         return lost and f"{lost} would fail"
+
+    def _write(self, code: str) -> None:
+        """Put the code into the file, and away what Python compiled of it: of a text of the same
+        size that was written in the same second it takes that for this one's."""
+        folder, _, name = self.file.rpartition("/")
+        compiled = f"{shlex.quote(folder or '.')}/__pycache__/{shlex.quote(name[:-3])}.*.pyc"
+        self.suite.workspace.write(self.file, code.encode())
+        self.suite.workspace.run(f"rm -f {compiled}")
 
     def _held(
         self, tried: Sequence[_Tried], tree: ast.Module, red: Sequence[Ran], green: Sequence[Ran],
@@ -175,7 +184,7 @@ class ProjectRepair:
                 for one in tried
             ],
         }
-        self.suite.workspace.write(self.file, code.encode())
+        self._write(code)
         records, _ = run_inside(
             self.suite.workspace, _files(t.id for t in (*red, *green)), job, seconds
         )
@@ -226,10 +235,9 @@ def _reservations(
 
 
 def _no_fix(held: _Held) -> Iterator[str]:
-    count, most = held.count, len(held.listed)
     yield "no edit of one place turns the failing tests green and keeps the others green"
-    if count < most:
-        yield f"time was up after {count} of {most} edits"
+    if held.count < len(held.listed):
+        yield f"time was up after {held.count} of {len(held.listed)} edits"
 
 
 def _listed(
