@@ -165,9 +165,8 @@ def debug(
         else:
             result = _with(known, _guarded(solver, ask_for, given, asking, budget))
             if project is not None and result.candidates:
-                broken = project.broken(result.candidates[0].code, known.green)
-                told = (broken,) if broken else ()
-                result = replace(result, reservations=(*result.reservations, *told))
+                told = project.confirmed(result.candidates[0].code, known.green)
+                result = replace(result, reservations=(*result.reservations, *filter(None, told)))
         after = result.candidates[0].code if result.candidates else code
         found = _hunt(name, result, len(result.failing) + len(result.findings))
         fix = Fix(found, code, after, result, 1 + answers.count)

@@ -86,7 +86,7 @@ def pytest_runtest_makereport(item: Any, call: Any) -> Any:
             trail.append((from_top(code.tb_frame.f_code.co_filename), code.tb_lineno))
             code = code.tb_next
         kind, text = call.excinfo.type, str(call.excinfo.value)[:2000]
-        CAUSE.update({"phase": call.when, "type": kind.__name__, "text": text, "trail": trail})
+        CAUSE.update({"type": kind.__name__, "text": text, "trail": trail})
 
 
 PARTS: List[Any] = []
@@ -453,9 +453,7 @@ def sift(
     name, cpu, _ = red
     limit_memory()
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    if any(not live[todo[at]["file"]].get(tuple(todo[at]["key"])) for at in own):
-        passes(items[name])  # which imports what is not there yet
-        live = live_functions(dict.fromkeys(live, ""))
+    live = loaded(live, [todo[at] for at in own], items[name])
     for at in own:
         states[at] = BEGUN
         before = other_code(todo[at], live)
@@ -473,10 +471,7 @@ def hold(
 ) -> None:  # fmt: skip
     """In the child: a candidate that turned one red test green, on the other tests."""
     states[at] = RED
-    if not live[one["file"]].get(tuple(one["key"])):
-        passes(items[reds[0][0]])
-        live = live_functions(dict.fromkeys(live, ""))
-    if not other_code(one, live):
+    if not other_code(one, loaded(live, [one], items[reds[0][0]])):
         return
     turned = [name for name, _, _ in reds if safely(items[name])]
     broken = next((name for name, _, _ in greens if not safely(items[name])), "")
@@ -516,6 +511,14 @@ def compare(todo: List[Any], states: Any, tests: List[Any], live: Live, out: int
 
     one = fork(lambda: comparing.compare(codes, run, changes, tell, child), None)
     wait({one: time.monotonic() + 2 * COMPARING})
+
+
+def loaded(live: Live, candidates: List[Any], item: Any) -> Live:
+    """The live functions, those of the candidates among them: a test imports what is missing."""
+    if all(live[one["file"]].get(tuple(one["key"])) for one in candidates):
+        return live
+    passes(item)
+    return live_functions(dict.fromkeys(live, ""))
 
 
 def safely(item: Any) -> bool:

@@ -13,9 +13,8 @@ import itertools
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 MOST_CALLS = 40
@@ -25,7 +24,7 @@ MOST_VARIED = 20
 SECONDS = 0.2
 """CPU time of one call."""
 
-Arguments = tuple[Any, ...]
+Arguments = Tuple[Any, ...]
 
 
 def outline(value: Any) -> str:
@@ -40,9 +39,9 @@ def outline(value: Any) -> str:
 class Calls:
     """Notes what functions are given, as a profiler."""
 
-    def __init__(self, codes: dict[CodeType, FunctionType]) -> None:
+    def __init__(self, codes: Dict[CodeType, FunctionType]) -> None:
         self.codes = codes
-        self.found: dict[FunctionType, dict[str, Arguments]] = {}
+        self.found: Dict[FunctionType, Dict[str, Arguments]] = {}
 
     def __call__(self, frame: Any, event: str, argument: Any) -> None:
         function = self.codes.get(frame.f_code) if event == "call" else None
@@ -114,8 +113,8 @@ def _end(number: int, frame: Any) -> None:
     raise _Over
 
 
-def outcomes(found: dict[FunctionType, dict[str, Arguments]]) -> Iterator[tuple[str, str, bool]]:
-    """Of each call: what it is, what came of it and of its arguments, and whether it returned."""
+def outcomes(found: Dict[FunctionType, Dict[str, Arguments]]) -> Iterator[Tuple[str, str]]:
+    """Of each call: what it is, and what came of it and of its arguments."""
     signal.signal(signal.SIGPROF, _end)
     for function, calls in found.items():
         code = function.__code__
@@ -128,28 +127,28 @@ def outcomes(found: dict[FunctionType, dict[str, Arguments]]) -> Iterator[tuple[
                     shown = function.__name__ + outline(one)
                 except Exception:
                     continue
-                returned, text = False, ""
+                text = ""
                 signal.setitimer(signal.ITIMER_PROF, SECONDS)
                 try:
                     named = {name: one[plain + place] for place, name in enumerate(names)}
                     value = function(*one[:plain], **named)
                     if code.co_flags & 0x20:  # a generator: what it yields
                         value = list(itertools.islice(value, 100))
-                    returned, text = True, outline((value, one))
+                    text = outline((value, one))
                 except _Over:
                     text = "does not end"
                 except BaseException as error:
                     text = type(error).__name__
                 finally:
                     signal.setitimer(signal.ITIMER_PROF, 0)
-                yield shown, text, returned
+                yield shown, text
 
 
 def compare(
-    codes: dict[CodeType, FunctionType],
+    codes: Dict[CodeType, FunctionType],
     run: Callable[[], None],
-    change: list[Callable[[], Any]],
-    say: Callable[[dict[str, Any]], None],
+    change: List[Callable[[], Any]],
+    say: Callable[[Dict[str, Any]], None],
     fork: Callable[[Callable[[], None]], None],
 ) -> None:
     """In a child: `run` the tests, then in a child for each `change` of the code the calls."""

@@ -40,11 +40,8 @@ LISTING = 0.3
 """Share of the time, at most, for listing the edits."""
 SUSPICION = 2.0
 """Power of a line's suspicion beside the prior of an edit."""
-UNCONFIRMED = "the tests do not run from the start"
 CONFIRMING = 120.0
 """Seconds for the tests, run with the fix from the start."""
-
-
 UNTRIED = 1.5
 """Log weight by which an edit may be less likely than the first fix, and must have been tried."""
 LIKELY = 3.0
@@ -56,6 +53,7 @@ class _Tried:
     """An edit of a function."""
 
     function: str
+    """Its qualified name."""
     node: Function
     edit: Edit
 
@@ -67,8 +65,8 @@ class _Fix:
     tried: _Tried
     turned: tuple[str, ...]
     """Ids of the red tests that it turns green."""
-    outcomes: Sequence[tuple[str, str, bool]] = ()
-    """Calls like those that the tests make, what comes of each, and whether it returns."""
+    outcomes: Sequence[tuple[str, str]] = ()
+    """Calls like those that the tests make, and what comes of each."""
 
 
 @dataclass(slots=True)
@@ -106,17 +104,17 @@ class ProjectRepair:
             if test.passed and any(test.executes(self.file, node) for node in nodes)
         ]
         left = start + seconds - time.monotonic()
-        held = self._held(tried, tree, seen.red, green, problem.code, left)
+        held = self._held(tried, seen.red, green, problem.code, left)
         candidates: list[Candidate] = []
         reservations: list[str] = []
         for one in held.fixes[:SHOWN]:
             with applied([one.tried.edit]):
                 code = rewrite(problem.code, tree)
-            broken = self.broken(code, green, one.turned)
-            if broken is None or broken.startswith(UNCONFIRMED):
+            lost, unrun = self.confirmed(code, green, one.turned)
+            if not lost:
                 if not candidates:
                     reservations += _reservations(one, held, seen.red, green, self.file)
-                    reservations += [broken] if broken else []
+                    reservations += filter(None, [unrun])
                 edit = one.tried.edit
                 candidates.append(Candidate(code, edit.weight, (described(edit),)))
         return MethodResult(
@@ -129,23 +127,24 @@ class ProjectRepair:
             reservations=tuple(reservations),
         )
 
-    def broken(self, code: str, green: Sequence[Ran], turned: Sequence[str] = ()) -> str | None:
-        """What speaks against the code in the file, in a run of the tests from the start; None:
-        all pass. `green`: those that pass now; `turned`: those that are to."""
+    def confirmed(
+        self, code: str, green: Sequence[Ran], turned: Sequence[str] = ()
+    ) -> tuple[str, str]:
+        """Run the tests from the start with the code in the file: what speaks against it, and why
+        they did not run. `green`: those that pass now; `turned`: those that are to."""
         wanted = [*turned, *(test.id for test in green)]
         if not wanted:
-            return None
+            return "", ""
         self._write(code)
         chosen = TestSelection(_files(wanted))
         try:
             report = self.suite.workspace.run_tests(chosen, timeout=CONFIRMING)
         except WorkspaceUnavailable as error:  # with the project's own options
-            return f"{UNCONFIRMED}: {error}"
+            return "", f"the tests do not run from the start: {error}"
         passed = {one.id for one in report.results if one.outcome == "passed"}
         if not report.trusted:
-            return report.remark
-        lost = next((name for name in wanted if name not in passed), None)
-        return lost and f"{lost} would fail"
+            return report.remark, ""
+        return next((f"{name} would fail" for name in wanted if name not in passed), ""), ""
 
     def _write(self, code: str) -> None:
         """Put the code into the file, and away what Python compiled of it: of a text of the same
@@ -153,11 +152,11 @@ class ProjectRepair:
         folder, _, name = self.file.rpartition("/")
         compiled = f"{shlex.quote(folder or '.')}/__pycache__/{shlex.quote(name[:-3])}.*.pyc"
         self.suite.workspace.write(self.file, code.encode())
-        self.suite.workspace.run(f"rm -f {compiled}")
+        self.suite.workspace.run(f"rm -f -- {compiled}")
 
     def _held(
-        self, tried: Sequence[_Tried], tree: ast.Module, red: Sequence[Ran], green: Sequence[Ran],
-        code: str, seconds: float,
+        self, tried: Sequence[_Tried], red: Sequence[Ran], green: Sequence[Ran], code: str,
+        seconds: float,
     ) -> _Held:  # fmt: skip
         """The edits that turn a red test green and keep the others."""
         if not tried or seconds <= 0:
@@ -166,7 +165,6 @@ class ProjectRepair:
         def costs(tests: Sequence[Ran]) -> list[tuple[str, float, float]]:
             return sorted(((t.id, t.cpu, t.wall) for t in tests), key=lambda one: one[1])
 
-        names = {id(node): name.split(".") for name, node in functions_in(tree).items()}
         job: dict[str, Any] = {
             "job": "candidates",
             "seconds": seconds,
@@ -177,8 +175,8 @@ class ProjectRepair:
                 {
                     "file": self.file,
                     "key": (one.node.name, first_line(one.node)),
-                    "names": names[id(one.node)],
-                    "text": _alone(one, names[id(one.node)][:-1]),
+                    "names": one.function.split("."),
+                    "text": _alone(one),
                     "weight": one.edit.weight,
                 }
                 for one in tried
@@ -195,7 +193,7 @@ class ProjectRepair:
                     if 0 <= at < len(tried) and 2 * len(turned) >= len(red):
                         fixes[at] = _Fix(tried[at], tuple(map(str, turned)))
                 case {"compared": int(at), "outcomes": list(rows)} if at in fixes:
-                    fixes[at].outcomes = [(str(c), str(t), r is True) for c, t, r in rows]
+                    fixes[at].outcomes = [(str(call), str(text)) for call, text in rows]
                 case {"done": True, "tried": int(count)}:
                     held.count = count
         held.fixes = sorted(
@@ -217,18 +215,17 @@ def _reservations(
         yield f"{len(red) - len(one.turned)} of {len(red)} failing tests still fail"
     if len(one.turned) == 1 and not any(test.executes(file, one.tried.node) for test in green):
         yield "no other test executes the function: give another"
-    least = one.tried.edit.weight - LIKELY
-    if held.count < sum(
-        other.edit.weight >= one.tried.edit.weight - UNTRIED for other in held.listed
-    ):
+    weight = one.tried.edit.weight
+    if held.count < sum(other.edit.weight >= weight - UNTRIED for other in held.listed):
         yield "time was up before all edits that are as likely were tried"
     for other in held.fixes:
-        if other is one or other.tried.edit.weight < least or len(other.turned) < len(one.turned):
+        unlikely = other.tried.edit.weight < weight - LIKELY
+        if other is one or unlikely or len(other.turned) < len(one.turned):
             continue
         if not (one.outcomes and other.outcomes):
             yield "another fix is as likely, and no call compares the two"
             return
-        for (call, text, _), (_, rival, _) in zip(one.outcomes, other.outcomes, strict=False):
+        for (call, text), (_, rival) in zip(one.outcomes, other.outcomes, strict=False):
             if text != rival:
                 yield f"another fix that is as likely does otherwise with {call}"
                 return
@@ -286,14 +283,14 @@ def _head(stmt: ast.stmt) -> range:
     return range(stmt.lineno, max(last, stmt.lineno) + 1)
 
 
-def _alone(one: _Tried, classes: Sequence[str]) -> str:
+def _alone(one: _Tried) -> str:
     """The source of the edited function, in classes of its classes' names: a name with two
     underscores, and `super`, mean what they do there."""
     decorators, one.node.decorator_list = one.node.decorator_list, []
     try:
         with applied([one.edit]):
             made: ast.stmt = one.node
-            for name in reversed(classes):
+            for name in reversed(one.function.split(".")[:-1]):
                 made = ast.ClassDef(name, [], [], [made], [])
             return ast.unparse(ast.Module([made], []))
     finally:
