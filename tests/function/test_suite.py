@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+import refute as api
 
 from ..diffing.repositories import commit
 
@@ -137,6 +140,26 @@ def test_file():
     assert (status, "passes" in out) == (0, True)
     assert "1 failing test not believed: they pass in other surroundings" in err
     assert "1 failing test not believed: a file of its own is missing" in err
+
+
+def test_a_run_that_does_not_start_says_nothing(refute: Run, project: Path) -> None:
+    """What the run before it wrote down is not taken for its own."""
+    refusing = "if os.environ.get('USER') == 'somebody':\n    raise SystemExit(4)\n"
+    plant(project, "import os\n", f"import os\n\n{refusing}", file="conftest.py")
+    plant(project, "count += 1", "count += 2")
+    status, _, err = refute("hunt", "spans.py::rounds", "--tests", "tests")
+    assert (status, "2 failing tests not believed: they do not run in other" in err) == (0, True)
+
+
+def test_what_runs_in_a_project_loads_in_python_3_8() -> None:
+    found = sorted(Path("~/.pyenv/versions").expanduser().glob("3.8.*/bin/python"))
+    if not found:
+        pytest.skip("there is no Python 3.8")
+    source = Path(api.__file__).parent
+    for name in ("workspace/inside_comparing.py", "recording/outlining.py"):
+        command = f"import runpy; runpy.run_path({str(source / name)!r})"
+        done = subprocess.run([found[-1], "-c", command], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
@@ -105,8 +105,8 @@ class Ran:
 class Seen:
     """The project's tests that execute a function."""
 
-    green: tuple[Ran, ...] = ()
-    red: tuple[Ran, ...] = ()
+    green: Sequence[Ran] = ()
+    red: Sequence[Ran] = ()
     """Those that accuse it."""
 
 

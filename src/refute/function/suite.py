@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from msgspec import Struct, ValidationError, convert
 
 from refute.core.problems import UnitTest
 from refute.core.remarks import remark
-from refute.errors import InputError
+from refute.errors import InputError, WorkspaceUnavailable
 from refute.function.contract import Line, Ran, Seen
 from refute.function.verified import ENVIRONMENT
 from refute.sandbox.doctest_check import without_addresses
@@ -71,39 +71,39 @@ class Suite:
         found = [one.passed for one in own if one.line == line]
         return all(found) if found else None
 
-    def score(self, test: Ran, file: str, node: Function) -> tuple[float, int, int]:
+    def score(self, test: Ran, file: str, node: Function, green: int) -> tuple[float, int, int]:
         """How much a red test suspects a function: by its lines, then by how near it is to where
-        the exception came from, then by how few other tests execute it."""
+        the exception came from, then by how few of the `green` tests execute it."""
         body = range(first_line(node), (node.end_lineno or node.lineno) + 1)
         own = [(file, line) for line in test.lines.get(file, ()) if line in body]
         near = [place for place, (at, line) in enumerate(test.trail) if at == file and line in body]
-        others = sum(one.passed and one.executes(file, node) for one in self.tests)
         score = max((self.suspicion[line] for line in own), default=0.0)
-        return score, near[-1] if near else -1, -others
+        return score, near[-1] if near else -1, -green
 
     def seen(
         self, modules: Sequence[tuple[str, Mapping[str, Function]]], *, named: bool
     ) -> list[dict[str, Seen]]:
         """The tests that execute the functions of files. A red one accuses the function that it
         suspects most, alone; where they are `named`, each that it executes."""
-        every = [(file, name, node) for file, own in modules for name, node in own.items()]
-        accused: dict[tuple[str, str], list[Ran]] = defaultdict(list)
+        found: list[dict[str, Seen]] = []
+        reached: dict[str, list[tuple[tuple[float, int, int], list[Ran]]]] = defaultdict(list)
+        for file, own in modules:
+            found.append({})
+            for name, node in own.items():
+                tests = [test for test in self.tests if test.executes(file, node)]
+                green, red = tuple(test for test in tests if test.passed), list[Ran]()
+                found[-1][name] = Seen(green, red)
+                for test in tests:
+                    if test.failed:
+                        score = self.score(test, file, node, len(green))
+                        reached[test.id].append((score, red))
         for test in self.tests:
-            reached = [one for one in every if test.failed and test.executes(one[0], one[2])]
-            if reached and not named:
-                reached = [max(reached, key=lambda one: self.score(test, one[0], one[2]))]
-            for file, name, _ in reached:
-                accused[file, name].append(test)
-        return [
-            {
-                name: Seen(
-                    tuple(t for t in self.tests if t.passed and t.executes(file, node)),
-                    tuple(accused[file, name]),
-                )
-                for name, node in own.items()
-            }
-            for file, own in modules
-        ]
+            accused = reached[test.id]
+            if accused and not named:
+                accused = [max(accused, key=lambda one: one[0])]
+            for _, red in accused:
+                red.append(test)
+        return found
 
 
 def _executions(tests: Sequence[Ran]) -> Counter[Line]:
@@ -142,8 +142,9 @@ def _run(workspace: Workspace, root: Path, tests: Path) -> Suite:
     again: dict[str, Ran] = {}
     if red:
         job = {**job, "files": {}, "only": [test.id for test in red]}
-        records, _ = run_inside(workspace, files, job, SECONDS, ELSEWHERE)
-        again = {one.id: one for one in _ran(records)}
+        with suppress(WorkspaceUnavailable):
+            records, _ = run_inside(workspace, files, job, SECONDS, ELSEWHERE)
+            again = {one.id: one for one in _ran(records)}
     told: Counter[str] = Counter()
     kept = []
     for test in ran:
@@ -161,7 +162,9 @@ def _no_oracle(test: Ran, again: Ran | None) -> str:
     """Why a red test says nothing about the code; "": it does."""
     if test.kind == ENDLESS:
         return f"they take longer than {test.message.removeprefix('after ')}"
-    if again is None or not again.failed:
+    if again is None:
+        return "they do not run in other surroundings"
+    if not again.failed:
         return "they pass in other surroundings"
     told, now = (without_addresses(one.message) for one in (test, again))
     if (again.kind, now) != (test.kind, told):

@@ -16,6 +16,7 @@ from refute.errors import WorkspaceUnavailable
 from refute.workspace.contract import TestSelection, Workspace
 
 _FOLDER = ".refute-inside"
+_RESULTS = f"{_FOLDER}/results.jsonl"
 _HERE = Path(__file__).parent
 _FILES = {
     "refute_inside.py": _HERE / "inside.py",
@@ -40,10 +41,11 @@ def run_inside(
     `WorkspaceUnavailable` where pytest does not start.
     """
     output = ""
+    for name, file in _FILES.items():
+        workspace.write(f"{_FOLDER}/{name}", file.read_bytes())
+    workspace.write(f"{_FOLDER}/job.json", json.dumps(job).encode())
     for options in ("-o addopts=", ""):
-        for name, file in _FILES.items():
-            workspace.write(f"{_FOLDER}/{name}", file.read_bytes())
-        workspace.write(f"{_FOLDER}/job.json", json.dumps(job).encode())
+        workspace.write(_RESULTS, b"")  # those of an earlier run are not this one's
         words = [
             "PYTHONDONTWRITEBYTECODE=1",  # of a text of the same size and second it would be stale
             f'PYTHONPATH="$PWD/{_FOLDER}${{PYTHONPATH:+:$PYTHONPATH}}"',
@@ -66,7 +68,7 @@ def run_inside(
 
 def _read(workspace: Workspace) -> Iterator[dict[str, Any]]:
     try:
-        lines = workspace.read(f"{_FOLDER}/results.jsonl").splitlines()
+        lines = workspace.read(_RESULTS).splitlines()
     except FileNotFoundError:
         return
     except OSError as error:
