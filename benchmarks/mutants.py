@@ -54,7 +54,6 @@ from sessions import distinct, from_docstring, from_tests, varied
 from refute.core.problems import FunctionProblem
 from refute.errors import InputError
 from refute.function.contract import Ask, MethodResult
-from refute.function.given_tests import read_given
 from refute.function.project_sandbox import open_box, present
 from refute.function.search.engine import search
 from refute.function.target import open_targets
@@ -306,8 +305,8 @@ def measured(case: Row, half: Half, site: Path, budget: float, most: int | None 
                 red = tried is None or tried[1] > 0
         run = (
             refute("debug", target, "--json", "--budget", str(budget), *extra)
-            if most is None
-            else counted(target, site / case["tests"] if case["tests"] else None, most)
+            if most is None or case["tests"]  # a project's own runner counts nothing
+            else counted(target, most)
         )
     verdict = verdict_of(run)
     stated = [t for t in verdict.tests if t.get("expected") is not None]
@@ -348,7 +347,7 @@ def measured(case: Row, half: Half, site: Path, budget: float, most: int | None 
     }
 
 
-def counted(target: str, tests: Path | None, most: int) -> Run:
+def counted(target: str, most: int) -> Run:
     """What `refute debug --json` does, with so many candidates and no clock."""
     start = time.monotonic()
     try:
@@ -358,9 +357,8 @@ def counted(target: str, tests: Path | None, most: int) -> Run:
             def solver(problem: FunctionProblem, ask: Ask | None, _: float) -> MethodResult:
                 return search(problem, box=box, budget=AMPLE, ask=ask, max_candidates=most)
 
-            given = read_given(module, tests).tests
             here = present(module, box)
-            fixes = list(debug(here, solver=solver, box=box, budget=AMPLE, tests=given))
+            fixes = list(debug(here, solver=solver, box=box, budget=AMPLE))
     except InputError as error:
         return Run(2, None, str(error), time.monotonic() - start, 0.0)
     document = as_dict(debug_document({module.source.path: fixes}))

@@ -196,23 +196,6 @@ def test_given_tests_and_description(refute: Run, method: Scripted, file: Path) 
     assert (status, "holds no test of half" in err) == (2, True)
 
 
-def test_the_share_of_the_tests_that_was_read_is_said(
-    refute: Run, method: Scripted, file: Path
-) -> None:
-    tests = file.parent / "test_m.py"
-    tests.write_text(
-        "import pytest\nfrom m import half\ndef test_one():\n    assert half(8) == 4\n"
-        "@pytest.mark.xfail\ndef test_two():\n    assert half(6) == 4\n"
-        "def test_other():\n    assert len('') == 0\ndef test_three():\n    half(2)\n"
-    )
-    _, out, err = refute("hunt", f"{file}::half", "--tests", tests, "--json")
-    assert json.loads(out)["tests_read"] == 0.6667
-    assert f"{tests}: 2 of 3 tests of what is looked at read (67%)" in err.replace("\n", "")
-    _, out, _ = refute("debug", file, "--tests", tests, "--json")
-    assert json.loads(out)["tests_read"] == 0.6667
-    assert "tests_read" not in json.loads(refute("hunt", file, "--json")[1])
-
-
 # -- debug
 
 

@@ -59,7 +59,8 @@ def test_given_tests_and_description_decide(run: Run, tmp_path: Path) -> None:
     options = ("--tests", "given.py", "--description", "text.txt", "--json")
     found = json.loads(run("task.py", "b.py", "a.py", *options)[1])
     assert found["best"] == "a.py"
-    assert [test["call"] for test in found["tests"]] == ["f(3)"]
+    assert [test["call"] for test in found["tests"]] == ["given.py::test_f"]
+    assert [row["passed"] for row in found["ranking"]] == [1, 0]
 
 
 def test_with_a_model(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -167,14 +167,14 @@ def test_a_folder_of_tests(refute: Run, project: Path) -> None:
     assert status == 1
     fine, unknown = json.loads(out)["functions"]
     assert (fine["function"], fine["state"]) == ("fine", "passes")
-    assert "tests/test_more.py:4" in {test["source"] for test in unknown["tests"]}
-    assert "tests/test_odd.py:1: not Python" in err
+    assert "tests/test_more.py::test_it" in {test["call"] for test in unknown["tests"]}
+    assert "tests/test_odd.py: cannot be collected" in err
     assert "--tests" not in err
-    (project / "tests/test_fine.py").unlink()
+    (project / "tests/test_fine.py").write_text("def test_it():\n    assert True\n")
     (project / "tests/test_more.py").unlink()
     status, out, err = refute("hunt", "shop/fine.py", "--tests", "tests", "--budget", 20)
     assert (status, "fine: passes" in out) == (0, True)  # by its docstring, as without --tests
-    assert "tests: holds no test of fine, unknown" in err
-    files = ("shop/fine.py", "shop/missing.py")
-    status, _, err = refute("hunt", *files, "--tests", "tests", "--budget", 20)
-    assert (status, "tests: holds no test of what is looked at" in err) == (0, True)
+    assert "tests: no test executes what is looked at" in err
+    (project / "tests/test_fine.py").unlink()
+    status, _, err = refute("hunt", "shop/fine.py", "--tests", "tests", "--budget", 20)
+    assert (status, "tests: no test was run" in err) == (2, True)

@@ -10,9 +10,7 @@ import pytest
 from refute.core.problems import DoctestSession, FunctionProblem, Trust, UnitTest
 from refute.function.contract import MethodResult, State
 from refute.function.examples import understood
-from refute.function.given_tests import read_tests
 from refute.function.search.engine import search
-from refute.function.verified import verified
 from refute.sandbox import Program
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.local import LocalSandbox
@@ -177,73 +175,6 @@ def test_a_red_example_is_red_and_a_green_one_green(box: LocalSandbox) -> None:
     passed = {t.source: matches(o, expect_test(t)) for t, o in zip(found, outcomes, strict=True)}
     assert list(passed.values()).count(False) == 1  # of the class
     assert list(passed.values()).count(True) == 2  # its own
-
-
-# -- given tests -----------------------------------------------------------------------------------
-
-TESTS = """\
-import unittest
-
-from shop import Cart, Other
-
-
-def test_total():
-    cart = Cart(0.5)
-    cart.add("a", 2.0)
-    assert cart.total() == 3.0
-
-
-def test_other():
-    assert Other().total() == 8
-
-
-class TestCart(unittest.TestCase):
-    def setUp(self):
-        self.cart = Cart()
-
-    def test_empty(self):
-        self.assertTrue(self.cart.empty)
-
-    def test_no_empty(self):
-        empty = 1
-        self.assertEqual(empty, 1)
-
-    def test_refused(self):
-        self.assertRaises(TypeError, self.cart.add, "a", None)
-
-
-async def test_later():
-    assert await later(2) == 3
-
-
-class TestLater(unittest.IsolatedAsyncioTestCase):
-    async def test_it(self):
-        self.assertEqual(await later(5), 6)
-"""
-
-
-@pytest.mark.parametrize(
-    ("name", "lines"),
-    [
-        ("Cart.total", [6]),
-        ("Other.total", [12]),
-        ("Cart.empty", [20]),
-        ("Cart.add", [27]),  # it is called elsewhere before what is looked at
-        ("later", [31, 36]),
-        ("Cart.__init__", []),
-    ],
-)
-def test_whole_tests_that_are_seen_to_call_it(
-    box: LocalSandbox, name: str, lines: list[int], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    path = tmp_path_factory.mktemp("t") / "test_shop.py"
-    path.write_text(TESTS.replace("from shop import Cart, Other\n", ""))
-    given = read_tests(path, name)
-    one = replace(problem(name), tests=given.tests)
-    believed = verified(one, box=box)
-    shift = 1  # the import that is left out
-    assert [test.span[0] + shift for test in believed.tests if test.span] == lines
-    assert not believed.notes
 
 
 # -- fixes -----------------------------------------------------------------------------------------

@@ -78,6 +78,24 @@ def test_debug_mends_with_generated_tests(server: ScriptedServer, run: Run, tmp_
     assert len(server.requests) == asked, "asked once, kept for ever"
 
 
+def test_a_models_fix_passes_the_projects_tests(
+    server: ScriptedServer, run: Run, tmp_path: Path
+) -> None:
+    """No edit of one place turns them green, so the model is asked; they decide what holds."""
+    (tmp_path / "m.py").write_text(f"def f(n):\n{DOC}    return len(str(n))\n")
+    (tmp_path / "test_m.py").write_text(
+        "import pytest\nfrom m import f\n\n\n@pytest.mark.parametrize('n', [0, 1, 3, 7])\n"
+        "def test_f(n):\n    assert f(n) == n * (n + 1) // 2\n"
+    )
+    how = ("--set", "m=8", "--tests", "test_m.py")
+    status, _, err = run("debug", "m.py", *MODEL, *how, "--write", "--proposed")
+    assert status in (0, 4), err
+    assert "test_m.py::test_f[3] fails: AssertionError" in json.dumps(server.requests)
+    namespace: dict[str, Any] = {}
+    exec((tmp_path / "m.py").read_text(), namespace)
+    assert [namespace["f"](n) for n in range(5)] == [0, 1, 3, 6, 10]
+
+
 def test_no_cache_asks_again(server: ScriptedServer, run: Run, tmp_path: Path) -> None:
     hunt = ("hunt", "m.py", *MODEL, "-n", 1, "--set", "vote=false", "--no-cache")
     first = run(*hunt)

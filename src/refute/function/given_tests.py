@@ -1,56 +1,49 @@
-"""`--tests PATH`: unit tests that the user gives: pytest files, JSONL, or our own JSON."""
+"""`--tests FILE.jsonl`: unit tests that the user gives as values: JSONL, or our own JSON."""
 
 from __future__ import annotations
 
 import ast
 import doctest
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from refute.core.files import parse_json, read_file
-from refute.core.problems import DoctestSession, Expression, Invocation, UnitTest, Want
+from refute.core.problems import (
+    DoctestSession,
+    Expression,
+    FunctionProblem,
+    Invocation,
+    UnitTest,
+    Want,
+)
+from refute.core.remarks import remark
 from refute.errors import InputError
 from refute.function.called_as import called_as
 from refute.function.examples.subject import crosses
 from refute.function.formatting import NO_EXCEPTION, NO_OUTPUT
-from refute.function.project import surroundings
-from refute.function.project_tests import FolderTests
-from refute.function.target import Module, is_predicate
+from refute.function.target import Module
+from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Sandbox
+from refute.sandbox.doctest_check import without_addresses
+from refute.sandbox.equality import expect_test, matches
 from refute.source.literals import NotLiteral, parse_literal, read_call
 from refute.source.syntax import parse_expression
 
 _LARGEST = 16 << 20
 _DESCRIPTION = 1 << 20
-_ENOUGH = 400
-"""Tests of one function, after which no other file of a folder is read for it."""
 _FIELDS = ("expected", "expected_repr", "raises")
 
 
-@dataclass(frozen=True, slots=True)
-class GivenTests:
-    """The tests of one function, and one line for each check that was not understood."""
-
-    tests: tuple[UnitTest, ...]
-    skipped: tuple[str, ...] = ()
-    found: frozenset[str] = frozenset()
-    """Where the tests stand that are the function's: of a test file its test functions."""
-    read: frozenset[str] = frozenset()
-    """Those of them that were read."""
-
-
-def read_tests(
-    path: Path, entry_point: str, *, module: str = "", predicate: bool = False
-) -> GivenTests:
+def read_tests(path: Path, entry_point: str) -> tuple[UnitTest, ...]:
     """Read the unit tests of `entry_point` from a file; tests of other functions are passed over.
 
-    A `.py` file is read as pytest or unittest source (`refute.function.pytest_reader`); nothing of
-    it is executed. Any other file holds one JSON object a line, with `call` (Python source) and one
-    of `expected` (a JSON value), `expected_repr` (a Python literal), `raises` (an exception's
-    name); or it is one document that `refute hunt --json` or `refute debug --json` printed.
-
-    `module` and `predicate` as in `read_pytests`. Raises `InputError`: one line with file and line.
+    The file holds one JSON object a line, with `call` (Python source) and one of `expected` (a JSON
+    value), `expected_repr` (a Python literal), `raises` (an exception's name); or it is one
+    document that `refute hunt --json` or `refute debug --json` printed. Values that cannot cross
+    into the sandbox are left out, and a line says so. Raises `InputError`: one line with file and
+    line.
     """
     try:
         text = read_file(path, limit=_LARGEST).decode("utf-8-sig")
@@ -58,53 +51,22 @@ def read_tests(
         raise InputError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text: {error.reason}") from None
-    if path.suffix != ".py":
-        return _crossing(path, list(_read_json(path, text, entry_point)))
-    from refute.function.pytest_reader import Checks, read_pytests
-    from refute.function.testmodule import whole_tests
-
-    try:
-        name = str(path)
-        reading = Checks()
-        if not called_as(entry_point).method:  # a check that stands alone lacks the object
-            reading = read_pytests(text, name, entry_point, module=module, predicate=predicate)
-        package = surroundings(path).name.rpartition(".")[0]
-        wholes, odd = whole_tests(text, entry_point, package=package)
-    except (SyntaxError, ValueError, RecursionError) as error:
-        lineno = getattr(error, "lineno", None)
-        line = f":{lineno}" if lineno else ""
-        raise InputError(f"{path}{line}: not Python: {error}") from None
-    whole = [
-        UnitTest(one.session, Want(None), source=f"{name}:{one.first}", span=(one.first, one.last))
-        for one in wholes
-    ]
-    covered = {line for one in wholes for line in range(one.first, one.last + 1)}
-    left_out = {line for first, last, _ in odd for line in range(first, last + 1)}
-    # what is not held against its test, as it runs, may call anything of that name
-    checks = [test for test in reading.tests if test.span is not None and test.span[0] in covered]
-    skipped = [x for x in reading.skipped if _line_of(x) not in covered | left_out]
-    skipped += [f"{name}:{first}: not read: {reason}" for first, _, reason in odd]
-    given = _crossing(path, (*checks, *whole), skipped)
-    read = frozenset(test.source for test in whole)
-    found = read | {f"{name}:{first}" for first, _, _ in odd}
-    return replace(given, found=found, read=read)
+    tests = tuple(_read_json(path, text, entry_point))
+    remark(
+        f"{test.source or path}: a value that cannot cross into the sandbox"
+        for test in tests
+        if not crosses(test)
+    )
+    return tuple(filter(crosses, tests))
 
 
-def _line_of(remark: str) -> int:
-    """The line in "FILE:LINE: not read: ..."."""
-    return int(remark.partition(": not read")[0].rpartition(":")[2])
-
-
-def _crossing(path: Path, tests: Sequence[UnitTest], skipped: Sequence[str] = ()) -> GivenTests:
-    """The tests that the sandbox can run and judge; the others are lines of `skipped`."""
-    kept, lines = [], list(skipped)
-    places = frozenset(test.source for test in tests)
-    for test in tests:
-        if crosses(test):
-            kept.append(test)
-        else:
-            lines.append(f"{test.source or path}: a value that cannot cross into the sandbox")
-    return GivenTests(tuple(kept), tuple(lines), places, frozenset(test.source for test in kept))
+def read_given(module: Module, path: Path) -> dict[str, tuple[UnitTest, ...]]:
+    """The tests that a JSON file gives of each function. Raises `InputError`, also where it holds
+    none of any of them."""
+    tests = {name: read_tests(path, name) for name in module.functions}
+    if not any(tests.values()):
+        raise InputError(f"{path}: holds no test of {', '.join(module.functions)}")
+    return tests
 
 
 def parse_invocation(text: str, entry_point: str) -> Invocation | None:
@@ -222,9 +184,6 @@ def _test(row: dict[str, Any], where: str, entry_point: str) -> Iterator[UnitTes
     yield UnitTest(call, value, source=where)
 
 
-# -- of a whole module -----------------------------------------------------------------------------
-
-
 def read_description(path: Path | None) -> str | None:
     """The text of `--description FILE`. Raises `InputError`."""
     if path is None:
@@ -237,52 +196,56 @@ def read_description(path: Path | None) -> str | None:
         raise InputError(f"{path}: not UTF-8 text") from None
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleTests:
-    """The given tests of each function of a module, and a line for each that was not understood."""
+# -- which are believed ----------------------------------------------------------------------------
 
-    tests: dict[str, tuple[UnitTest, ...]] = field(default_factory=dict)
-    skipped: tuple[str, ...] = ()
-    found: frozenset[str] = frozenset()
-    """Where the tests of the functions stand."""
-    read: frozenset[str] = frozenset()
-    """Those that were read."""
+_LIMITS = Limits(cpu=1.0, wall=4.0)
+ENVIRONMENT = {
+    "NameError": "a name of its own is missing",
+    "FileNotFoundError": "a file of its own is missing",
+    "ImportError": "a package is missing",
+    "ModuleNotFoundError": "a package is missing",
+    "PermissionError": "the sandbox does not allow what it does",
+    "SkipTest": "it is skipped here",
+    "Skipped": "it is skipped here",
+}
+"""Exceptions that say nothing about a function where they do not come out of it."""
 
 
-def read_given(module: Module, path: Path | None, folder: FolderTests | None = None) -> ModuleTests:
-    """The given tests of each function: those of a file, or of a folder's test files.
+def believed(
+    problem: FunctionProblem, *, box: Sandbox
+) -> tuple[tuple[UnitTest, ...], tuple[str, ...]]:
+    """The given tests without those that fail otherwise elsewhere, or for want of something of
+    their own, and a line that counts these. Raises `SandboxUnavailable`."""
+    tests = problem.tests
+    if not tests:
+        return (), ()
+    program = Program(problem.code, problem.entry_point)
+    outcomes = box.run(program, [test.call for test in tests], _LIMITS)
+    pairs = zip(tests, outcomes, strict=True)
+    failing = [(t, o) for t, o in pairs if not matches(o, expect_test(t))]
+    elsewhere = replace(_LIMITS, seed=1, elsewhere=True)
+    again = box.run(program, [test.call for test, _ in failing], elsewhere) if failing else []
+    unclear: dict[int, str] = {}
+    for (test, outcome), other in zip(failing, again, strict=True):
+        if isinstance(outcome, NotRun):
+            unclear[id(test)] = "there was no time for it"
+        elif matches(other, expect_test(test)) or _told(other) != _told(outcome):
+            unclear[id(test)] = "it differs from run to run, or from place to place"
+        elif _comes_from_test(outcome) and outcome.type in ENVIRONMENT:
+            unclear[id(test)] = ENVIRONMENT[outcome.type]
+    kept = tuple(test for test in tests if id(test) not in unclear)
+    counts = Counter(unclear.values()).most_common()
+    told = "; ".join(f"{reason} ({count})" for reason, count in counts)
+    note = f"{len(unclear)} of {len(tests)} given tests not understood: {told}"
+    return kept, (note,) if unclear else ()
 
-    `folder`: the words of the folder's files, where `path` is one and they are known.
-    A line is in `skipped` where there is no test of any of the functions. Raises `InputError` for
-    a folder without files of tests, and for JSON: who writes values down names what they are of.
-    """
-    if path is None:
-        return ModuleTests()
-    if folder is None and path.is_dir():
-        folder = FolderTests.of(path)
-    found: frozenset[str] = frozenset()
-    read: frozenset[str] = frozenset()
-    tests: dict[str, tuple[UnitTest, ...]] = {}
-    skipped: dict[str, None] = {}
-    for name in module.functions:
-        predicate = is_predicate(module, name)
-        tests[name] = ()
-        for file in [path] if folder is None else folder.naming(name, module.source.path.stem):
-            if folder is not None and len(tests[name]) >= _ENOUGH:
-                skipped[f"{name}: has {len(tests[name])} tests; not read: {file} and later"] = None
-                break
-            try:
-                given = read_tests(file, name, module=module.surroundings.name, predicate=predicate)
-            except InputError as error:
-                if folder is None:
-                    raise
-                skipped[str(error)] = None
-                continue
-            tests[name] += given.tests
-            found, read = found | given.found, read | given.read
-            skipped.update(dict.fromkeys(given.skipped))
-    if not any(tests.values()):
-        skipped.setdefault(f"{path}: holds no test of {', '.join(module.functions)}")
-        if path.suffix != ".py" if folder is None else not folder.words:
-            raise InputError(next(iter(skipped)))
-    return ModuleTests(tests, tuple(skipped), found, read)
+
+def _comes_from_test(outcome: Outcome) -> TypeGuard[Raised]:
+    return isinstance(outcome, Raised) and not outcome.on_import and outcome.line is None
+
+
+def _told(outcome: Outcome) -> str:
+    """How a test failed, as far as it says so in words."""
+    if isinstance(outcome, Raised):
+        return without_addresses(f"{outcome.type}: {outcome.message}")
+    return ""

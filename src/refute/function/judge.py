@@ -23,6 +23,7 @@ from typing import Literal, Protocol
 from refute.core.combinators import cross_check, rank
 from refute.core.problems import FunctionProblem, Invocation, UnitTest
 from refute.function.consensus import agree
+from refute.function.contract import ProjectRuns
 from refute.function.formatting import call_source
 from refute.function.llm.execution import SuiteRun, certain_tests, try_code
 from refute.function.llm.generation import Generator, Sampler, build_ut, same_output
@@ -103,9 +104,16 @@ class Judge(Protocol):
 
 
 async def judge_candidates(
-    problem: FunctionProblem, candidates: Sequence[str], *, by: Judge, box: AsyncSandbox, seed: int
+    problem: FunctionProblem,
+    candidates: Sequence[str],
+    *,
+    by: Judge,
+    box: AsyncSandbox,
+    seed: int,
+    runs: ProjectRuns | None = None,
 ) -> CandidateRanking:
-    """Rank `candidates`. `problem.code` need not be one of them, and is not run.
+    """Rank `candidates`. `problem.code` need not be one of them, and is not run. `runs`: what the
+    project's own tests did, if there are any; they are certain tests.
 
     Raises `ValueError` without candidates, and what the judge raises.
     """
@@ -129,18 +137,19 @@ async def judge_candidates(
     counted = evidence.rule == "count"
     own = [float(t.passed) if counted else _share(t) for _, t, _ in facts]
     scores: Sequence[float | None] = own if evidence.scores is None else evidence.scores
+    runs = runs or ProjectRuns((), (0,) * len(candidates))
     placed = [
         Placed(
             index,
             1,
-            sure.passed + trial.passed,
-            len(certain) - sure.passed,
+            sure.passed + trial.passed + ran,
+            len(certain) + len(runs.tests) - sure.passed - ran,
             scores[index],
             shared[index],
         )
-        for index, (sure, trial, _) in enumerate(facts)
+        for index, ((sure, trial, _), ran) in enumerate(zip(facts, runs.passed, strict=True))
     ]
-    tests = (*certain, *fresh)
+    tests = (*runs.tests, *certain, *fresh)
     order = ranked(placed, evidence.rule)
     return CandidateRanking(tests, order, evidence.rule, evidence.suites)
 

@@ -23,7 +23,6 @@ from refute.function.contract import Ask, Seen, Skipped
 from refute.function.project_sandbox import ProjectSandbox, open_box, present
 from refute.function.target import Module
 from refute.function.verbs import Fix, Hunt, Solver, inline
-from refute.function.verified import Passes, not_asked
 from refute.sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -140,7 +139,6 @@ def work_on(
     solving: Solving | None = None,
     ask: Callable[[str], Ask] | None = None,
     repairing: Callable[[Module], ProjectRepair] | None = None,
-    passes: Passes = not_asked,
 ) -> Iterator[tuple[FunctionUnit, Found | Skipped]]:
     """What was found out about each function, in the order in which they are done.
 
@@ -151,7 +149,7 @@ def work_on(
     """
     here = any(one is not None for one in (solving, ask, repairing))
     if jobs == 1 or len(units) <= FEW or here:
-        with _Worker(settings, opened, solving, ask, repairing, passes) as worker:
+        with _Worker(settings, opened, solving, ask, repairing) as worker:
             for unit in units:
                 for one in worker.each(unit):
                     yield unit, one
@@ -192,7 +190,6 @@ def _solved(
     ask: Callable[[str], Ask] | None,
     spent: float,
     seconds: float,
-    passes: Passes,
     repairing: Callable[[Module], ProjectRepair] | None,
 ) -> Iterator[Found]:
     """What is found out about the functions of a unit, whose module loads in `box`, which took
@@ -208,7 +205,6 @@ def _solved(
             ask=ask,
             proposed=settings.proposed,
             spent=spent,
-            passes=passes,
             seen=unit.seen,
             project=None if repairing is None else repairing(unit.module),
         )
@@ -222,7 +218,6 @@ def _solved(
         description=settings.description,
         tests=unit.tests,
         spent=spent,
-        passes=passes,
         seen=unit.seen,
     )
 
@@ -237,9 +232,7 @@ class _Worker:
         solving: Solving | None = None,
         ask: Callable[[str], Ask] | None = None,
         repairing: Callable[[Module], ProjectRepair] | None = None,
-        passes: Passes = not_asked,
     ) -> None:
-        self._passes = passes
         self._settings = settings
         self._repairing = repairing
         self._opened = opened
@@ -274,7 +267,7 @@ class _Worker:
         spent = time.monotonic() - start
         yield from left
         with self._solving(here.module, box) as solver:
-            how = self._ask, spent, seconds, self._passes, self._repairing
+            how = self._ask, spent, seconds, self._repairing
             found = _solved(here, settings, solver, box, *how)
             for done, one in enumerate(found, 1):
                 yield one

@@ -1,11 +1,10 @@
-"""The test files of a project: what they are called, where they lie, which words they hold."""
+"""The test files of a project: what they are called, and where they lie."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 MOST_FILES = 2000
@@ -15,7 +14,6 @@ TEST_FILE = re.compile(r"(test_.*|.*_tests?|tests?)\.py")
 _SKIPPED = frozenset(
     {"node_modules", "site-packages", "build", "dist", "venv", "env", "__pycache__", "fixtures"}
 )
-_WORD = re.compile(r"\w+")
 
 
 def test_files(root: Path) -> Iterator[Path]:
@@ -45,23 +43,3 @@ def read_bounded(path: Path) -> str:
         return path.read_text("utf-8")
     except (OSError, ValueError):
         return ""
-
-
-@dataclass(frozen=True, slots=True)
-class FolderTests:
-    """The test files of a folder, by the words in them: most concern few functions."""
-
-    words: dict[Path, frozenset[str]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, folder: Path) -> FolderTests:
-        """Read a folder's test files."""
-        return cls({p: frozenset(_WORD.findall(read_bounded(p))) for p in test_files(folder)})
-
-    def naming(self, name: str, module: str = "") -> list[Path]:
-        """The files that hold the last word of a name ("total" of "Cart.total"); first those that
-        are called after the module or the function."""
-        word = name.rpartition(".")[2]
-        called = {text.strip("_") for text in (module, word)} - {""}
-        found = [path for path, words in self.words.items() if word in words]
-        return sorted(found, key=lambda path: called.isdisjoint(path.stem.split("test_")))

@@ -18,7 +18,7 @@ from refute.core.remarks import remark, warn_of_gaps
 from refute.core.selection import chosen_method, departures, options_of, preset_of
 from refute.errors import InputError
 from refute.function.contract import Ask, MethodResult, Seen, Skipped, State
-from refute.function.given_tests import ModuleTests, read_description, read_given
+from refute.function.given_tests import read_description, read_given
 from refute.function.interpreters import interpreter_of, with_interpreter
 from refute.function.parallel import (
     Found,
@@ -30,10 +30,8 @@ from refute.function.parallel import (
     work_on,
 )
 from refute.function.project_sandbox import open_box
-from refute.function.project_tests import FolderTests
 from refute.function.target import Module, Targets, functions_of, open_targets
 from refute.function.verbs import Solver
-from refute.function.verified import not_asked
 from refute.models.asking import Asked, askers, open_sessions
 from refute.prompts import prompts_from
 from refute.sandbox import Sandbox
@@ -47,9 +45,8 @@ __all__ = [
     "FunctionOptions",
     "Opened",
     "collect",
-    "given_tests",
+    "is_run",
     "open_subject",
-    "share_read",
     "summary",
 ]
 
@@ -110,11 +107,8 @@ class Opened:
 
     targets: Targets
     tests: tuple[Tests, ...]
-    tests_read: float | None
-    """See `share_read`; None too where they are run as they stand."""
     runs: bool = False
-    """Whether the given tests are run by the project's own runner. A method that asks a model is
-    given them as they are read, too."""
+    """Whether `--tests` names tests of the project, which its own runner runs."""
 
     @property
     def functions(self) -> int:
@@ -154,69 +148,32 @@ def open_subject(subject: FunctionOptions) -> Opened:
     found = open_targets(subject.targets, python_path=site, end=subject.end)
     modules = [with_interpreter(module, subject.python) for module in found.modules]
     found = replace(found, modules=tuple(modules))
-    runs = subject.tests is not None and _run_as_they_stand(subject.tests, modules)
-    if runs and not chosen_method(subject, "function", also=("n",)).asks_model:
-        return Opened(found, ({},) * len(modules), None, runs=True)
-    folder = FolderTests.of(subject.tests) if subject.tests and subject.tests.is_dir() else None
-    given: list[ModuleTests] = []
+    if not found.broad:
+        remark(f"skipped {line}" for module in modules for line in module.skipped)
+    path = subject.tests
+    if path is None or is_run(path):
+        return Opened(found, ({},) * len(modules), runs=path is not None)
+    given: list[Tests] = []
     reasons: list[InputError] = []
-    for module in found.modules:
+    for module in modules:
         try:
-            given.append(given_tests(module, subject.tests, folder, quiet=found.broad))
+            given.append(read_given(module, path))
         except InputError as error:
-            given.append(ModuleTests())
+            given.append({})
             reasons.append(error)
-    if len(reasons) == len(found.modules):
+    if len(reasons) == len(modules):
         raise reasons[0]
-    if found.broad and subject.tests and not any(any(one.tests.values()) for one in given):
-        remark([f"{subject.tests}: holds no test of what is looked at"])
-    tests = tuple(one.tests for one in given)
-    return Opened(found, tests, share_read(subject.tests, given), runs=runs)
+    return Opened(found, tuple(given))
 
 
-def _run_as_they_stand(tests: Path, modules: Sequence[Module]) -> bool:
-    """Whether tests are Python files of the checkout that holds the targets. Raises `InputError`
-    where there is no such file."""
+def is_run(tests: Path) -> bool:
+    """Whether tests are Python files, which are run; else they are values, which are read. Raises
+    `InputError` where there are none."""
     if not tests.exists():
         raise InputError(f"{tests}: No such file or directory")
-    if not tests.is_dir() and tests.suffix != ".py":
-        return False
     if tests.is_dir() and not any(tests.rglob("*.py")):
         raise InputError(f"{tests}: holds no Python file")
-    from refute.workspace.snapshot import checkout_root
-
-    try:
-        root = checkout_root(tests)
-    except InputError:
-        return False
-    return all(module.source.path.resolve().is_relative_to(root) for module in modules)
-
-
-def given_tests(
-    module: Module, path: Path | None, folder: FolderTests | None = None, *, quiet: bool = False
-) -> ModuleTests:
-    """The given tests; what was left out of the file or of the module is said.
-
-    `folder`: see `read_given`. `quiet`: it is not, for one of many modules.
-    """
-    given = read_given(module, path, folder)
-    if not quiet:
-        remark((*(f"skipped {line}" for line in module.skipped), *given.skipped))
-    return given
-
-
-def share_read(path: Path | None, given: Sequence[ModuleTests]) -> float | None:
-    """Which part of the tests in the file that concern the functions was read; it is said, too.
-
-    None without a file, or where no test is theirs.
-    """
-    found = {place for one in given for place in one.found}
-    read = {place for one in given for place in one.read}
-    if path is None or not found:
-        return None
-    share = len(read) / len(found)
-    remark([f"{path}: {len(read)} of {len(found)} tests of what is looked at read ({share:.0%})"])
-    return round(share, 4)
+    return tests.is_dir() or tests.suffix == ".py"
 
 
 def collect(
@@ -257,7 +214,8 @@ def collect(
         if opened.runs and subject.tests is not None:
             from refute.function.suite import project_suite
 
-            suite = stack.enter_context(project_suite(subject.tests, subject.python))
+            code = [module.source.path for module in found.modules]
+            suite = stack.enter_context(project_suite(subject.tests, code, subject.python))
         for unit, one in _stream(subject, opened, spec, settings, ask, suite):
             if isinstance(one, Skipped):
                 got.skipped.append(one)
@@ -314,7 +272,7 @@ def _stream(
             repairing = partial(_repairing, suite, subject.jobs, most)
     units = units_of(modules, opened.tests, seen, fixing=settings.fixing)
     if not spec.cpu_bound or ask is not None:  # one session with the model for each module
-        units = [FunctionUnit(*pair) for pair in zip(modules, opened.tests, strict=True)]
+        units = [FunctionUnit(*row) for row in zip(modules, opened.tests, seen, strict=True)]
     return work_on(
         units if subject.end == math.inf else shared(units, subject.jobs),
         settings,
@@ -323,7 +281,6 @@ def _stream(
         solving=None if spec.cpu_bound else partial(_asking, spec, settings, subject),
         ask=ask,
         repairing=repairing,
-        passes=not_asked if suite is None else suite.passes,
     )
 
 

@@ -18,17 +18,16 @@ from typing import Any
 
 from msgspec import Struct, ValidationError, convert
 
-from refute.core.problems import UnitTest
+from refute.core.problems import ProjectTest, UnitTest, Want
 from refute.core.remarks import remark
 from refute.errors import InputError, WorkspaceUnavailable
-from refute.function.contract import Line, Ran, Seen
-from refute.function.verified import ENVIRONMENT
+from refute.function.contract import Line, ProjectRuns, Ran, Seen
+from refute.function.given_tests import ENVIRONMENT
 from refute.sandbox.doctest_check import without_addresses
 from refute.source.syntax import Function, first_line
-from refute.workspace.checkout import Checkout, in_checkout
-from refute.workspace.contract import Workspace
+from refute.workspace.checkout import committed, in_checkout
+from refute.workspace.contract import TestSelection, Workspace
 from refute.workspace.patches import is_test_file
-from refute.workspace.snapshot import checkout_root
 from refute.workspace.warm import reason_of, run_inside
 
 SECONDS = 60.0
@@ -59,17 +58,6 @@ class Suite:
             line: count / math.sqrt(len(red) * (count + passes[line]))
             for line, count in fails.items()
         }
-
-    def passes(self, test: UnitTest) -> bool | None:
-        """Whether the test of a file that a given test was read from passes, all rows of it; None
-        where it is not known."""
-        if test.span is None:
-            return None
-        file = Path(test.source.rpartition(":")[0]).resolve()
-        own = [one for one in self.tests if self.root / one.id.partition("::")[0] == file]
-        line = max((one.line for one in own if one.line <= test.span[0]), default=None)
-        found = [one.passed for one in own if one.line == line]
-        return all(found) if found else None
 
     def score(self, test: Ran, file: str, node: Function, green: int) -> tuple[float, int, int]:
         """How much a red test suspects a function: by its lines, then by how near it is to where
@@ -111,14 +99,17 @@ def _executions(tests: Sequence[Ran]) -> Counter[Line]:
 
 
 @contextmanager
-def project_suite(tests: Path, python: Path | None) -> Iterator[Suite]:
-    """Run the tests of a file or a folder once, in a copy of the checkout that holds them.
+def project_suite(tests: Path, code: Sequence[Path], python: Path | None) -> Iterator[Suite]:
+    """Run the tests of a file or a folder once, in a copy of the project that holds them and the
+    files of `code`.
 
     `python`: the interpreter of the project's tests; None: the active one. Raises `InputError`,
     `WorkspaceUnavailable`.
     """
-    root = checkout_root(tests)
-    with in_checkout(Checkout(root, python, "pytest"), "")[1]() as workspace:
+    with (
+        committed((tests, *code), python) as (root, checkout),
+        in_checkout(checkout, "")[1]() as workspace,
+    ):
         yield _run(workspace, root, tests)
 
 
@@ -213,3 +204,24 @@ def _ran(records: Sequence[Mapping[str, Any]]) -> Iterator[Ran]:
             one.cause.text,
             tuple(at for at in one.cause.trail if not at[0].startswith(("..", "/"))),
         )
+
+
+def runs_of(candidates: Sequence[str], tests: Path, code: Path, python: Path | None) -> ProjectRuns:
+    """Run a project's tests with each candidate in the place of the file `code`. Raises
+    `InputError`, `WorkspaceUnavailable`."""
+    passed: list[set[str]] = []
+    names: dict[str, None] = {}
+    with committed((tests, code), python) as (root, checkout):
+        files = (tests.resolve().relative_to(root).as_posix(),)
+        place = code.resolve().relative_to(root).as_posix()
+        with in_checkout(checkout, "")[1]() as workspace:
+            for text in candidates:
+                workspace.write(place, text.encode())
+                report = workspace.run_tests(TestSelection(files), timeout=SECONDS)
+                good = {one.id for one in report.results if one.outcome == "passed"}
+                passed.append(good if report.trusted else set())
+                names |= dict.fromkeys(one.id for one in report.results if one.phase != "collect")
+    if not names:
+        raise InputError(f"{tests}: no test was run: {report.remark or reason_of(report.output)}")
+    units = tuple(UnitTest(ProjectTest(name), Want(None), source=str(tests)) for name in names)
+    return ProjectRuns(units, tuple(map(len, passed)))

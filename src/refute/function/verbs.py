@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from refute.core.methods import Context, MethodSpec, finished
 from refute.core.problems import FunctionProblem, UnitTest
 from refute.errors import reason_to_skip
-from refute.function.contract import Ask, FailingTest, Finding, MethodResult, Seen, State
+from refute.function.contract import Ask, FailingTest, Finding, MethodResult, Ran, Seen, State
 from refute.function.examples import examples_of, understood
+from refute.function.given_tests import believed
 from refute.function.source import unified_diff
 from refute.function.target import Module, problem_of
-from refute.function.verified import Passes, not_asked, verified
 from refute.sandbox import Limits, Program, Sandbox
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.waiting import Timed
@@ -108,18 +108,16 @@ def hunt(
     description: str | None = None,
     tests: dict[str, tuple[UnitTest, ...]] | None = None,
     spent: float = 0.0,
-    passes: Passes = not_asked,
     seen: Mapping[str, Seen] = MappingProxyType({}),
 ) -> Iterator[Hunt]:
     """At most `count` failing tests of each of the module's functions, one function at a time.
 
     `box`, in which the module loads, replays the examples of its docstrings. `budget`: seconds for
-    one function, that included, and its part of those `spent` on loading the module. `passes`
-    is asked of given tests that fail; its time is not the search's. `seen`: what the project's own
-    runner saw of each function.
+    one function, that included, and its part of those `spent` on loading the module. `seen`: what
+    the project's own runner saw of each function.
     """
     budget = _left(budget, spent, module)
-    solver = _understanding(solver, box, passes, docstrings=description is None)
+    solver = _understanding(solver, box, docstrings=description is None)
     for name in module.functions:
         ask_for = partial(problem_of, module, name, description=description)
         given = (tests or {}).get(name, ())
@@ -138,7 +136,6 @@ def debug(
     ask: Callable[[str], Ask] | None = None,
     proposed: bool = False,
     spent: float = 0.0,
-    passes: Passes = not_asked,
     seen: Mapping[str, Seen] = MappingProxyType({}),
     project: ProjectRepair | None = None,
 ) -> Iterator[Fix]:
@@ -147,11 +144,11 @@ def debug(
     What is only proposed for one function is in the code in which the next one is looked at where
     `proposed` is set.
 
-    `box`, `budget`, `spent`, `passes` and `seen` as in `hunt`. `ask` gives, for a function's name,
+    `box`, `budget`, `spent` and `seen` as in `hunt`. `ask` gives, for a function's name,
     what answers its questions. `project` searches where the project's own tests are red.
     """
     budget = _left(budget, spent, module)
-    solver = _understanding(solver, box, passes, docstrings=description is None)
+    solver = _understanding(solver, box, docstrings=description is None)
     code = module.source.text
     for name in module.functions:
         given = (tests or {}).get(name, ())
@@ -162,6 +159,11 @@ def debug(
         if known.red and project is not None:
             own = partial(_by_suite, project, known, box)
             result = _guarded(own, ask_for, given, None, budget)
+            if not result.candidates:
+                ask_more = partial(ask_for, description=_with_failures(ask_for, known.red))
+                left = max(LEAST * budget, budget - result.seconds)
+                other = _guarded(solver, ask_more, given, asking, left)
+                result = _confirmed(project, known, result, other)
         else:
             result = _with(known, _guarded(solver, ask_for, given, asking, budget))
             if project is not None and result.candidates:
@@ -173,6 +175,27 @@ def debug(
         if fix.fixed or proposed:
             code = after
         yield fix
+
+
+def _with_failures(ask_for: Callable[..., FunctionProblem], red: Sequence[Ran]) -> str:
+    """The description, and what the project's red tests say, for a method that reads it."""
+    told = "\n".join(f"{test.id} fails: {test.kind}: {test.message}" for test in red)
+    return f"{ask_for(tests=()).description}\n\n{told}"
+
+
+def _confirmed(
+    project: ProjectRepair, seen: Seen, result: MethodResult, other: MethodResult
+) -> MethodResult:
+    """The result with the candidates of another search that turn all red tests green."""
+    red = [test.id for test in seen.red]
+    runs = [(one, project.confirmed(one.code, seen.green, red)) for one in other.candidates]
+    kept = [(one, unrun) for one, (lost, unrun) in runs if not lost]
+    if not kept:
+        return replace(result, seconds=result.seconds + other.seconds, trace=other.trace)
+    more = (*result.failing, *other.failing)
+    reservations = (*other.reservations, *filter(None, [kept[0][1]]))
+    candidates = tuple(one for one, _ in kept)
+    return replace(other, failing=more, candidates=candidates, reservations=reservations)
 
 
 def _by_suite(
@@ -217,21 +240,14 @@ def _left(budget: float, spent: float, module: Module) -> float:
     return max(LEAST * budget, budget - spent / max(1, len(module.functions)))
 
 
-def _understanding(solver: Solver, box: Sandbox, passes: Passes, *, docstrings: bool) -> Solver:
+def _understanding(solver: Solver, box: Sandbox, *, docstrings: bool) -> Solver:
     """The solver, given problems whose tests are understood, and whose docstrings are where they
     describe them."""
 
     def solve(problem: FunctionProblem, ask: Ask | None, seconds: float) -> MethodResult:
         timed = Timed(box, time.monotonic() + REPLAYING * seconds)
-
-        def waited(test: UnitTest) -> bool | None:
-            start = time.monotonic()
-            found = passes(test)
-            timed.deadline += time.monotonic() - start
-            return found
-
-        given = verified(problem, box=timed, passes=waited)
-        problem, notes = replace(problem, tests=given.tests), given.notes
+        tests, notes = believed(problem, box=timed)
+        problem = replace(problem, tests=tests)
         if docstrings and timed.over:  # to read a large module again would take as long
             problem = replace(problem, examples=())
         elif docstrings:

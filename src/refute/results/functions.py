@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
 from refute.function.contract import FailingTest, Finding, Skipped, State, Status, overall
@@ -26,12 +26,6 @@ ClaimedState = Annotated[
 ]
 _States = Annotated[
     Mapping[State, Count], Meta(extra_json_schema={"propertyNames": {"enum": [*State]}})
-]
-_TestsRead = Annotated[
-    float,
-    Meta(
-        ge=0, le=1, description="Share of the tests in --tests about these functions that was read."
-    ),
 ]
 _Function = Annotated[str, Meta(description="Qualified name.")]
 _Found = Annotated[bool, Meta(description="Whether anything wrong was found.")]
@@ -87,7 +81,6 @@ class _OfFiles(Struct, frozen=True, kw_only=True, omit_defaults=True):
     state: ClaimedState
     states: _States
     skipped: Sequence[Skipped]
-    tests_read: _TestsRead | UnsetType = UNSET
     known: Known = 0
 
 
@@ -96,7 +89,6 @@ class HuntOfFunction(
 ):
     """`hunt` of one function."""
 
-    tests_read: _TestsRead | UnsetType = UNSET
     known: Known = 0
 
 
@@ -105,7 +97,6 @@ class HuntOfFile(
 ):
     """`hunt` of several functions of one file."""
 
-    tests_read: _TestsRead | UnsetType = UNSET
     known: Known = 0
 
 
@@ -169,7 +160,6 @@ class DebugOfFunction(
     """`debug` of one function."""
 
     code: _Code
-    tests_read: _TestsRead | UnsetType = UNSET
     known: Known = 0
 
 
@@ -178,7 +168,6 @@ class DebugOfFile(
 ):
     """`debug` of several functions of one file."""
 
-    tests_read: _TestsRead | UnsetType = UNSET
     known: Known = 0
 
 
@@ -239,13 +228,11 @@ def _document(
     *,
     broad: bool = False,
     skipped: Iterable[Skipped] = (),
-    tests_read: float | None = None,
     known: int = 0,
 ) -> Struct:
     """Of one function, of one file, or of `broad` ones: folders and several targets. `kinds`: of a
     function, a file, a file among others, files."""
     of_function, of_file, row, of_files = kinds
-    more = {"tests_read": UNSET if tests_read is None else tests_read, "known": known}
     if broad or not files:
         states = [one.state for file in files.values() for one in file.functions]
         return of_files(
@@ -253,12 +240,12 @@ def _document(
             state=overall(states),
             states=dict(Counter(states).most_common()),
             skipped=list(skipped),
-            **more,
+            known=known,
         )
     (file,) = files.values()
     if len(file.functions) > 1:
-        return of_file(**asdict(file), **more)
-    parts = {**asdict(file), **asdict(file.functions[0]), **more}
+        return of_file(**asdict(file), known=known)
+    parts = {**asdict(file), **asdict(file.functions[0]), "known": known}
     return of_function(**{name: parts[name] for name in of_function.__struct_fields__})
 
 

@@ -71,10 +71,7 @@ class _Result(Reported):
 
     def _whole(self) -> dict[str, Any]:
         """What `refute.results.functions` is told of all files."""
-        read = self.opened.tests_read
-        return {
-            "broad": self.broad, "skipped": self.skipped, "tests_read": read, "known": self.known
-        }  # fmt: skip
+        return {"broad": self.broad, "skipped": self.skipped, "known": self.known}
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +281,7 @@ def subject_of(options: Chosen, *, listed: bool) -> Chosen:
 def opened_subject(subject: FunctionOptions) -> Opened:
     """The targets; none where nothing changed since the commit that was named."""
     if not subject.targets:
-        return Opened(Targets(()), (), None)
+        return Opened(Targets(()), ())
     return open_subject(subject)
 
 

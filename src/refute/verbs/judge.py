@@ -18,7 +18,8 @@ from refute.core.problems import FunctionProblem
 from refute.core.processes import cores
 from refute.core.remarks import remark, warn_of_gaps
 from refute.errors import InputError
-from refute.function.given_tests import read_description
+from refute.function.contract import ProjectRuns
+from refute.function.given_tests import read_description, read_given
 from refute.function.interpreters import with_interpreter
 from refute.function.judge import (
     CandidateRanking,
@@ -29,10 +30,9 @@ from refute.function.judge import (
 )
 from refute.function.llm.options import SuiteOptions
 from refute.function.project_sandbox import open_box
-from refute.function.service import given_tests, share_read
+from refute.function.service import is_run
 from refute.function.source import read_source
 from refute.function.target import open_target, problem_of
-from refute.function.verified import unverified
 from refute.models.asking import Asked, sessions
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
 from refute.source.syntax import find_function, try_parse
@@ -56,8 +56,6 @@ class JudgeResult(Shown):
     names: tuple[str, ...]
     """The candidates' files, in the order given."""
     found: CandidateRanking
-    tests_read: float | None
-    """Which part of the given tests was read; None where none were given."""
 
     @property
     def best(self) -> str:
@@ -68,10 +66,7 @@ class JudgeResult(Shown):
         """The JSON document."""
         from refute.results.text.functions import judge_document
 
-        document = judge_document(self.found, self.function, self.names)
-        if self.tests_read is not None:
-            document["tests_read"] = self.tests_read
-        return document
+        return judge_document(self.found, self.function, self.names)
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
@@ -116,19 +111,25 @@ def judge(
     names = tuple(map(str, candidates))
     sources = [_source(Path(name)) for name in names]
     file = None if tests is None else Path(tests)
-    given = given_tests(module, file)
-    share = share_read(file, [given])
+    run = file is not None and is_run(file)
+    given = () if file is None or run else read_given(module, file)[function]
     text = read_description(None if description is None else Path(description))
-    known = unverified(given.tests.get(function, ()))
-    problem = problem_of(module, function, description=text, tests=known)
+    problem = problem_of(module, function, description=text, tests=given)
     remark(_missing(function, names, sources))
 
     def work() -> JudgeResult:
+        runs = None
+        if file is not None and run:
+            from refute.function.suite import runs_of
+
+            runs = runs_of(
+                sources, file, module.source.path, None if python is None else Path(python)
+            )
         with open_box(module) as box:
             warn_of_gaps(box)
         with SandboxPool(cores(), make=lambda: open_box(module)) as pool:
-            found = asyncio.run(_judged(problem, sources, pool, asked, reward, chosen, seed))
-        return JudgeResult(function, names, found, share)
+            found = asyncio.run(_judged(problem, sources, pool, asked, reward, chosen, seed, runs))
+        return JudgeResult(function, names, found)
 
     return apart(work)
 
@@ -141,6 +142,7 @@ async def _judged(
     reward: str | None,
     options: SuiteOptions,
     seed: int,
+    runs: ProjectRuns | None,
 ) -> CandidateRanking:
     from refute.models.reward import open_reward
 
@@ -148,14 +150,16 @@ async def _judged(
         scorer = open_reward(reward)
         try:
             by = by_reward(scorer)
-            return await judge_candidates(problem, sources, by=by, box=pool, seed=seed)
+            return await judge_candidates(problem, sources, by=by, box=pool, seed=seed, runs=runs)
         finally:
             await scorer.close()
     if asked.model is None:
-        return await judge_candidates(problem, sources, by=by_behaviour(), box=pool, seed=seed)
+        return await judge_candidates(
+            problem, sources, by=by_behaviour(), box=pool, seed=seed, runs=runs
+        )
     async with sessions(asked) as (session, _):
         by = by_tests(session.asker(problem.entry_point), options=options, seed=seed)
-        return await judge_candidates(problem, sources, by=by, box=pool, seed=seed)
+        return await judge_candidates(problem, sources, by=by, box=pool, seed=seed, runs=runs)
 
 
 def _source(path: Path) -> str:

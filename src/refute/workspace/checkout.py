@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from refute.core.methods import Spawn
 from refute.core.problems import IssueProblem
+from refute.core.storage import ScratchFolder
 from refute.errors import InputError
 from refute.workspace.factory import open_local, prepare
-from refute.workspace.infer import infer_recipe
+from refute.workspace.gitrun import git
+from refute.workspace.infer import infer_recipe, own_interpreter
 from refute.workspace.recipe import Recipe, Runner
-from refute.workspace.snapshot import checkout_root, clone_at, snapshot, with_built
+from refute.workspace.snapshot import (
+    IDENTITY,
+    checkout_root,
+    clone_at,
+    snapshot,
+    with_built,
+)
+
+_CONFIGURED = ("pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "pytest.ini")
+_NEAR = 3
+"""Folders above the files in which a configuration is looked for."""
+_MOST_FILES, _MOST_BYTES = 5_000, 200 << 20
+"""Of a folder without git, which is copied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +71,52 @@ def in_checkout(checkout: Checkout, text: str) -> tuple[IssueProblem, Spawn]:
     base = prepare(str(folder), commit, recipe, checkout=root)
     problem = IssueProblem(root.name, str(folder), commit, text, recipe)
     return problem, lambda: open_local(base)
+
+
+@contextmanager
+def committed(files: Iterable[Path], python: Path | None) -> Iterator[tuple[Path, Checkout]]:
+    """The folder that holds all the files, and a checkout of it: the git repository around them,
+    else a copy of the folder in a repository of its own. Raises `InputError`."""
+    paths = [file.expanduser().resolve() for file in files]
+    try:
+        roots = {checkout_root(path) for path in paths}
+    except InputError:
+        roots = set()
+    if len(roots) == 1:
+        [root] = roots
+        yield root, Checkout(root, python, "pytest")
+        return
+    root = Path(os.path.commonpath([path if path.is_dir() else path.parent for path in paths]))
+    near = [root, *root.parents][:_NEAR]
+    root = next((one for one in near if any((one / x).is_file() for x in _CONFIGURED)), root)
+    with ScratchFolder() as scratch:
+        copy = Path(scratch, root.name or "root")
+        _copy(root, copy)
+        git("init", "--quiet", folder=copy)
+        git("add", "--all", "--force", folder=copy)
+        git("commit", "--quiet", "--no-verify", "-m", "as it is", folder=copy, env=IDENTITY)
+        yield root, Checkout(copy, python or own_interpreter(root), "pytest")
+
+
+def _copy(root: Path, copy: Path) -> None:
+    """Copy a folder's files, but no hidden ones, links and environments. Raises `InputError`."""
+    count = size = 0
+    for folder, names, files in os.walk(root):
+        here = Path(folder)
+        names[:] = [
+            name for name in names
+            if not name.startswith(".") and name not in ("__pycache__", "node_modules")
+            and not (here / name / "pyvenv.cfg").exists() and not (here / name).is_symlink()
+        ]  # fmt: skip
+        place = copy / here.relative_to(root)
+        place.mkdir(parents=True, exist_ok=True)
+        for file in map(here.joinpath, files):
+            if file.name.startswith(".") or file.is_symlink() or not file.is_file():
+                continue
+            count, size = count + 1, size + file.stat().st_size
+            if count > _MOST_FILES or size > _MOST_BYTES:
+                raise InputError(
+                    f"{root}: too large to copy, and in no git repository; run `git init` in the"
+                    " folder that holds the code and its tests"
+                )
+            shutil.copy2(file, place / file.name)

@@ -135,28 +135,3 @@ def test_a_part_of_the_time_is_kept_back(box: LocalSandbox) -> None:
         assert timed.over
     assert not timed.over
     assert isinstance(timed.run(program, calls)[0], Returned)
-
-
-def test_the_projects_own_runner_is_not_in_the_budget(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "one.py"
-    path.write_text('def f(x):\n    """\n    >>> f(1)\n    1\n    """\n    return x\n')
-    module, now, later = open_target(str(path)), time.monotonic, [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now() + later[0])
-    asked: list[tuple[FunctionProblem, float]] = []
-
-    def solver(problem: FunctionProblem, ask: Ask | None, left: float) -> MethodResult:
-        asked.append((problem, left))
-        return MethodResult((), ())
-
-    def passes(test: UnitTest) -> bool:
-        later[0] += 1000.0
-        return True
-
-    given = {"f": (UnitTest(Call(args=(7,)), 1),)}
-    with open_box(module) as box:
-        list(verbs.hunt(module, solver=solver, box=box, budget=100.0, tests=given, passes=passes))
-    [(problem_, left)] = asked
-    assert (problem_.tests, len(problem_.examples or ()), left > 50) == ((), 1, True)
-    assert later == [1000.0]

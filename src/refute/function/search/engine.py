@@ -44,7 +44,6 @@ from refute.function.search.showing import SHOWN, candidate, derived, sound
 from refute.function.search.staged import is_staged, needs_stage, scenario_inputs
 from refute.function.search.synthesis import expressed, expressible
 from refute.function.search.varied import optional_parameters, varied
-from refute.function.verified import examples_in
 from refute.sandbox import Limits, NotRun, Program, Sandbox
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.waiting import Timed
@@ -188,7 +187,7 @@ def search(
             if all(map(is_silent, asking)):
                 state.reservations.append("what fails asks for no more than that nothing is raised")
             state.reservations += _reservations(
-                candidates[0], clusters, sum(map(examples_in, state.trusted)), believed
+                candidates[0], clusters, len(state.trusted), believed
             )
             changed = found.trial.mutated(clusters[0].best.edits)
             state.reservations += changed_elsewhere(
@@ -234,8 +233,7 @@ def search(
 def _alone(problem: FunctionProblem, trusted: Sequence[UnitTest]) -> bool:
     """Whether there is one example, and one that says what other inputs look like."""
     known = [test.call for test in trusted]
-    alone = sum(map(examples_in, trusted)) == 1
-    return alone and not evident_precondition(problem, known).guessed
+    return len(trusted) == 1 and not evident_precondition(problem, known).guessed
 
 
 def _reservations(
