@@ -169,6 +169,7 @@ def test_hunt_writes_a_test_file(refute: Run, method: Scripted, file: Path) -> N
     assert run_pytest(output) == 1
     file.write_text(CODE.replace("// 3", "// 2"))
     assert run_pytest(output) == 0
+    file.write_text(CODE)
     status, _, err = refute("hunt", file, "-o", output)
     assert status == 2
     assert "--force" in err

@@ -10,8 +10,11 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from refute.sandbox.local import LocalSandbox
 
 WRONG = '''\
 def half{n}(x: int) -> int:
@@ -178,3 +181,37 @@ def test_a_folder_of_tests(refute: Run, project: Path) -> None:
     (project / "tests/test_fine.py").unlink()
     status, _, err = refute("hunt", "shop/fine.py", "--tests", "tests", "--budget", 20)
     assert (status, "tests: no test was run" in err) == (2, True)
+
+
+def test_a_module_whose_doctests_pass_is_loaded_a_few_times(
+    refute: Run, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For all its functions together, in one sandbox for all modules."""
+    asked: list[int] = []
+    run_variants = LocalSandbox.run_variants
+
+    def counted(self: LocalSandbox, programs: Any, calls: Any, *more: Any) -> Any:
+        asked.append(len(calls))
+        return run_variants(self, programs, calls, *more)
+
+    def one(n: int) -> str:
+        return f'def f{n}(x):\n    """\n    >>> f{n}(1)\n    {n + 1}\n    """\n    return x + {n}\n'
+
+    monkeypatch.setattr(LocalSandbox, "run_variants", counted)
+    for name in ("one.py", "two.py"):
+        (project / "shop" / name).write_text("\n\n".join(map(one, range(30))))
+    status, out, _ = refute("hunt", "shop/one.py", "shop/two.py", "--jobs", 1, "--json")
+    assert (status, json.loads(out)["states"]) == (0, {"passes": 60})
+    assert len(asked) == 4
+
+
+def test_a_doctest_that_another_one_spoils(refute: Run, project: Path) -> None:
+    """Run after the other it would fail; by itself it passes."""
+    (project / "shop" / "state.py").write_text(
+        'SEEN = []\n\n\ndef first(x):\n    """\n    >>> first(1)\n    1\n    """\n'
+        "    SEEN.append(x)\n    return len(SEEN)\n\n\n"
+        'def second():\n    """\n    >>> second()\n    0\n    """\n    return len(SEEN)\n'
+    )
+    status, out, _ = refute("hunt", "shop/state.py", "--json")
+    found = [one["state"] for one in json.loads(out)["functions"]]
+    assert (status, found) == (0, ["passes", "passes"])

@@ -20,6 +20,8 @@ from refute.core.registry import METHODS
 from refute.errors import InputError
 from refute.function import verbs
 from refute.function.contract import Ask, Seen, Skipped
+from refute.function.examples import first_looks
+from refute.function.examples.replayed import LOOKING
 from refute.function.project_sandbox import ProjectSandbox, open_box, present
 from refute.function.target import Module
 from refute.function.verbs import Fix, Hunt, Solver, inline
@@ -58,6 +60,8 @@ class FunctionUnit:
     tests: Tests
     seen: Mapping[str, Seen] = field(default_factory=dict)
     """What the project's own runner saw of each function."""
+    beside: tuple[str, ...] = ()
+    """The functions of the module that other units look at."""
     share: float = 1.0
     """Of the time that is left when it is begun, the part that each of its functions may take."""
 
@@ -112,7 +116,8 @@ def units_of(
             continue
         for name in module.functions:
             one = {name: known[name]} if name in known else {}
-            units.append(FunctionUnit(replace(module, functions=(name,)), given, one))
+            alone = replace(module, functions=(name,))
+            units.append(FunctionUnit(alone, given, one, module.functions))
     return units
 
 
@@ -190,6 +195,7 @@ def _solved(
     ask: Callable[[str], Ask] | None,
     spent: float,
     seconds: float,
+    brief: bool,
     repairing: Callable[[Module], ProjectRepair] | None,
 ) -> Iterator[Found]:
     """What is found out about the functions of a unit, whose module loads in `box`, which took
@@ -218,6 +224,7 @@ def _solved(
         description=settings.description,
         tests=unit.tests,
         spent=spent,
+        brief=brief,
         seen=unit.seen,
     )
 
@@ -237,6 +244,7 @@ class _Worker:
         self._repairing = repairing
         self._opened = opened
         self._solving = solving or self._inline
+        self._brief = solving is None and not settings.fixing and settings.description is None
         self._ask = ask
         self._path: Path | None = None
         self._box: ProjectSandbox | None = None
@@ -266,8 +274,11 @@ class _Worker:
         here, left = _present(unit, box)
         spent = time.monotonic() - start
         yield from left
+        if self._brief and unit.beside:
+            looks = partial(first_looks, unit.module.source.text, unit.beside)
+            box.look_ahead(unit.module, looks, LOOKING)
         with self._solving(here.module, box) as solver:
-            how = self._ask, spent, seconds, self._repairing
+            how = self._ask, spent, seconds, self._brief, self._repairing
             found = _solved(here, settings, solver, box, *how)
             for done, one in enumerate(found, 1):
                 yield one
@@ -284,10 +295,10 @@ class _Worker:
         """A sandbox in which the module loads; None where it does not, for `_refusal`."""
         if self._path == module.source.path:
             return self._box
-        self._close()
+        before, self._box = self._box, None
         self._path = module.source.path
         try:
-            self._box = open_box(module)
+            self._box = open_box(module, before)
         except InputError as error:
             self._refusal = str(error)
             return None

@@ -12,9 +12,19 @@ from typing import TYPE_CHECKING, Any
 from refute.core.methods import Context, MethodSpec, finished
 from refute.core.problems import FunctionProblem, UnitTest
 from refute.errors import reason_to_skip
-from refute.function.contract import Ask, FailingTest, Finding, MethodResult, Ran, Seen, State
-from refute.function.examples import examples_of, understood
+from refute.function.contract import (
+    Ask,
+    FailingTest,
+    Finding,
+    MethodResult,
+    Ran,
+    Seen,
+    State,
+    passes_note,
+)
+from refute.function.examples import examples_of, replayed, understood, with_examples
 from refute.function.given_tests import believed
+from refute.function.search.crashes import unbound_names
 from refute.function.source import unified_diff
 from refute.function.target import Module, problem_of
 from refute.sandbox import Limits, Program, Sandbox
@@ -108,16 +118,18 @@ def hunt(
     description: str | None = None,
     tests: dict[str, tuple[UnitTest, ...]] | None = None,
     spent: float = 0.0,
+    brief: bool = False,
     seen: Mapping[str, Seen] = MappingProxyType({}),
 ) -> Iterator[Hunt]:
     """At most `count` failing tests of each of the module's functions, one function at a time.
 
     `box`, in which the module loads, replays the examples of its docstrings. `budget`: seconds for
-    one function, that included, and its part of those `spent` on loading the module. `seen`: what
-    the project's own runner saw of each function.
+    one function, that included, and its part of those `spent` on loading the module. `brief`: the
+    solver is not asked about a function whose doctests pass. `seen`: what the project's own runner
+    saw of each function.
     """
     budget = _left(budget, spent, module)
-    solver = _understanding(solver, box, docstrings=description is None)
+    solver = _understanding(solver, box, docstrings=description is None, brief=brief)
     for name in module.functions:
         ask_for = partial(problem_of, module, name, description=description)
         given = (tests or {}).get(name, ())
@@ -240,7 +252,9 @@ def _left(budget: float, spent: float, module: Module) -> float:
     return max(LEAST * budget, budget - spent / max(1, len(module.functions)))
 
 
-def _understanding(solver: Solver, box: Sandbox, *, docstrings: bool) -> Solver:
+def _understanding(
+    solver: Solver, box: Sandbox, *, docstrings: bool, brief: bool = False
+) -> Solver:
     """The solver, given problems whose tests are understood, and whose docstrings are where they
     describe them."""
 
@@ -251,8 +265,12 @@ def _understanding(solver: Solver, box: Sandbox, *, docstrings: bool) -> Solver:
         if docstrings and timed.over:  # to read a large module again would take as long
             problem = replace(problem, examples=())
         elif docstrings:
-            problem, more = understood(problem, box=timed)
-            notes = (*notes, *more)
+            quick = brief and not problem.tests and not unbound_names(problem.code)
+            found = replayed(problem, box=timed, brief=quick)
+            notes = (*notes, *found.notes)
+            if found.green:
+                return MethodResult(found.tests, (), notes=(*notes, passes_note(len(found.tests))))
+            problem = with_examples(problem, found)
         if timed.spent or timed.over:
             notes = (*notes, TIME_UP)
         end = timed.deadline + (1 - REPLAYING) * seconds

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from refute.core.problems import FunctionProblem, Trust, UnitTest
 from refute.function.examples.formal import asserts, doctests, self_tests
-from refute.function.examples.replayed import replayed, witnesses
+from refute.function.examples.replayed import Replayed, first_looks, replayed, witnesses
 from refute.function.examples.screening import contradictions_marked, screened
 from refute.function.examples.scripts import doctest_lines
 from refute.function.examples.subject import (
@@ -35,7 +35,16 @@ from refute.function.examples.worded import (
 )
 from refute.sandbox import Sandbox
 
-__all__ = ["examples_of", "read_examples", "told", "understood", "witnesses"]
+__all__ = [
+    "examples_of",
+    "first_looks",
+    "read_examples",
+    "replayed",
+    "told",
+    "understood",
+    "with_examples",
+    "witnesses",
+]
 
 MAX_TEXT = 200_000
 """Longer descriptions and modules are read up to this many characters."""
@@ -74,11 +83,16 @@ def understood(
     Raises `SandboxUnavailable`.
     """
     found = replayed(problem, box=box)
+    return with_examples(problem, found), found.notes
+
+
+def with_examples(problem: FunctionProblem, found: Replayed) -> FunctionProblem:
+    """The problem with its doctests as they were replayed, and what its docstring says besides."""
     worded = [replace(test, trust=Trust.HINT, confidence=0.7) for test in told(problem)]
     known = {repr(test.call) for test in found.tests}
     worded = [one for one in contradictions_marked(worded) if repr(one.call) not in known]
     examples = (*found.tests, *worded)
-    return replace(problem, examples=examples, unending=found.unending), found.notes
+    return replace(problem, examples=examples, unending=found.unending)
 
 
 def told(problem: FunctionProblem) -> list[UnitTest]:

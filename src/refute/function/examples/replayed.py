@@ -12,7 +12,7 @@ import ast
 import doctest
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -34,7 +34,8 @@ from refute.sandbox.values import MalformedValue
 from refute.source.literals import NotLiteral, parse_literal
 from refute.source.syntax import try_parse_statements
 
-_LIMITS = Limits(cpu=1.0, wall=2.5)
+LOOKING = Limits(cpu=1.0, wall=2.5)
+"""The first look at a script."""
 _PATIENT = Limits(cpu=2.0, wall=4.0, stop_after=1)
 """For a session that takes longer, example by example."""
 _OTHER = Limits(cpu=2.0, wall=4.0, seed=1, elsewhere=True)
@@ -54,6 +55,8 @@ class Replayed:
     """Of each example that was not understood, why."""
     unending: tuple[Invocation, ...] = ()
     """Of the tests, what was seen not to end."""
+    green: bool = False
+    """Whether there are tests, and all pass, so that they were looked at no further."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -65,9 +68,20 @@ class Replayed:
         return (f"{len(self.unclear)} of {self.read} doctest examples not understood: {told}",)
 
 
-def replayed(problem: FunctionProblem, *, box: Sandbox) -> Replayed:
+def first_looks(code: str, names: Iterable[str]) -> list[DoctestSession]:
+    """What `replayed` runs first, with `LOOKING`, for functions of a module."""
+    found = (script.steps for name in names for script in scripts(code, name))
+    return [_session(steps, len(steps)) for steps in found]
+
+
+def _session(steps: Sequence[DoctestStep], shown: int = 1) -> DoctestSession:
+    return DoctestSession(tuple(step.source for step in steps), shown)
+
+
+def replayed(problem: FunctionProblem, *, box: Sandbox, brief: bool = False) -> Replayed:
     """Replay the doctests of `problem.code` that call its entry point.
 
+    `brief`: where none of them fails, their tests are made without a look at how long they take.
     Raises `SandboxUnavailable`.
     """
     program = Program(problem.code, problem.entry_point)
@@ -77,6 +91,7 @@ def replayed(problem: FunctionProblem, *, box: Sandbox) -> Replayed:
     unending: list[Invocation] = []
     read = 0
     method = called_as(problem.entry_point).method
+    looks: list[tuple[DoctestScript, _Judged]] = []
     for script in scripts(problem.code, problem.entry_point):
         if method and not script.own and not _is_called(script, program, box):
             continue  # its names are those of many a method
@@ -85,18 +100,24 @@ def replayed(problem: FunctionProblem, *, box: Sandbox) -> Replayed:
         unclear += judged.unclear.values()
         unclear += ["marked SKIP"] * script.skipped if script.own else []
         read += script.skipped if script.own else 0
+        looks.append((script, judged))
+    brief = brief and not any(judged.failing for _, judged in looks)
+    for script, judged in looks:
+        if brief:
+            tests += _green(script, judged)
+            continue
         found = _tests(script, judged, problem, program, box)
         tests += found.values()
         unending += [
             test.call for i, test in found.items() if isinstance(judged.outcomes[i], TimedOut)
         ]
-    return Replayed(tuple(_consistent(tests)), read, tuple(unclear), tuple(unending))
+    kept = tuple(_consistent(tests))
+    return Replayed(kept, read, tuple(unclear), tuple(unending), brief and bool(kept))
 
 
 def _is_called(script: DoctestScript, program: Program, box: Sandbox) -> bool:
     """Whether one of the script's steps is seen to call the function itself."""
-    session = DoctestSession(tuple(step.source for step in script.steps))
-    (outcome,) = box.run(program, [looking_at(session)], _LIMITS)
+    (outcome,) = box.run(program, [looking_at(_session(script.steps))], LOOKING)
     return any(calls_made(outcome))
 
 
@@ -134,7 +155,10 @@ def _judged(
 
 def _outcomes(steps: Sequence[DoctestStep], program: Program, box: Sandbox) -> list[Row | Outcome]:
     """What each step showed; where one ended the process, that outcome is the last."""
-    rows = _rows(steps, program, box, _LIMITS)
+    rows = _rows(steps, program, box, LOOKING)
+    pairs = zip(steps, rows, strict=True) if isinstance(rows, list) else ()
+    if not (pairs and all(shows(row, step.want) for step, row in pairs)):
+        rows = _rows(steps, program, box, replace(LOOKING, alone=True))  # after no other script
     if isinstance(rows, list):
         return [*rows]
     if isinstance(rows, Raised):  # the program does not load
@@ -156,8 +180,7 @@ def _outcomes(steps: Sequence[DoctestStep], program: Program, box: Sandbox) -> l
 def _rows(
     steps: Sequence[DoctestStep], program: Program, box: Sandbox, limits: Limits
 ) -> list[Row] | Outcome:
-    session = DoctestSession(tuple(step.source for step in steps), len(steps))
-    (outcome,) = box.run(program, [session], limits)
+    (outcome,) = box.run(program, [_session(steps, len(steps))], limits)
     return _read_rows(outcome, len(steps))
 
 
@@ -366,6 +389,14 @@ def _tests(
                 continue  # it takes too long for a search
         tests[index] = _stated(session, steps[index], script.caller)
     return {index: tests[index] for index in chosen if index in tests}
+
+
+def _green(script: DoctestScript, judged: _Judged) -> Iterator[UnitTest]:
+    """The examples that pass, each as its whole session."""
+    first = next(index for index, step in enumerate(script.steps) if step.depends)
+    for index in judged.relevant:
+        if index not in judged.unclear and index >= first and _says_something(script.steps[index]):
+            yield _stated(_session(script.steps[: index + 1]), script.steps[index], script.caller)
 
 
 def _says_something(step: DoctestStep) -> bool:

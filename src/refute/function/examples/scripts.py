@@ -64,22 +64,29 @@ class DoctestScript:
     """Whose docstring it is, where that is another function, one that calls the function."""
 
 
-def scripts(code: str, entry_point: str) -> list[DoctestScript]:
+@lru_cache(maxsize=4096)  # of all functions of a module first, then of each
+def scripts(code: str, entry_point: str) -> tuple[DoctestScript, ...]:
     """The scripts whose examples call the function, its own docstring first.
 
     A text that `doctest` cannot parse holds none. Never raises.
     """
     tree = try_parse(code)
     if tree is None:
-        return []
+        return ()
     about = called_as(entry_point)
-    known = bound_names(tree)
+    known = _bound(code)
     owner = entry_point.rpartition(".")[0]
     methods = (name.rpartition(".") for name in functions_in(tree) if owner)
     others = frozenset(name for of, _, name in methods if of == owner) - {about.attribute}
     texts = _texts(tree, entry_point)
     found = (_script(text, about, known, own=own, others=others) for text, own in texts)
-    return [script for script in found if script is not None]
+    return tuple(script for script in found if script is not None)
+
+
+@lru_cache(maxsize=8)
+def _bound(code: str) -> frozenset[str]:
+    tree = try_parse(code)
+    return frozenset() if tree is None else bound_names(tree)
 
 
 def callers_scripts(code: str, entry_point: str) -> Iterator[DoctestScript]:

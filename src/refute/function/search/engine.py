@@ -16,6 +16,7 @@ from refute.function.contract import (
     FailingTest,
     Finding,
     MethodResult,
+    passes_note,
 )
 from refute.function.examples import examples_of, witnesses
 from refute.function.search.choose import (
@@ -345,10 +346,7 @@ def _without_oracle(
 
     count = len(state.trusted)
     if count:
-        state.notes.append(
-            f"the code passes its {count} example{'s' * (count > 1)}; "
-            "no oracle for outputs on other inputs"
-        )
+        state.notes.append(passes_note(count))
     elif not state.unrun:
         state.notes.append("no example says what is right: no oracle for outputs")
     program = Program(problem.code, problem.entry_point)
