@@ -48,9 +48,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from refute.issue.edits import read_edits
-from refute.workspace.gitrun import GitFailed
 from refute.workspace.patches import file_patches
-from refute.workspace.repositories import find_clone
+from refute.workspace.repositories import GitFailed, find_clone
 
 ROUNDS = 16
 """Of a batch, at most."""

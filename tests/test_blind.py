@@ -22,7 +22,7 @@ from refute.core.problems import (
     IssueProblem,
 )
 from refute.core.registry import METHODS
-from refute.workspace.recipe import Recipe
+from refute.workspace.contract import Recipe
 
 ROOT = Path(refute.__file__).parents[1]
 KEYS = re.compile(r"\b(FunctionKey|IssueKey|GroundTruth|Item|IssueItem)\b")

@@ -176,7 +176,7 @@ def test_no_tests(refute: Run, project: Path, tests: str, told: str) -> None:
 def test_a_folder_without_git_that_is_too_large(
     refute: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("refute.workspace.checkout._MOST_FILES", 1)
+    monkeypatch.setattr("refute.workspace.factory._MOST_FILES", 1)
     (tmp_path / "spans.py").write_text(SPANS)
     (tmp_path / "test_spans.py").write_text(TESTS)
     status, _, err = refute("hunt", tmp_path / "spans.py", "--tests", tmp_path / "test_spans.py")

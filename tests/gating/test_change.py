@@ -21,8 +21,8 @@ from refute.gating.change import Change, open_change
 from refute.gating.disguise import disguised
 from refute.gating.findings import Finding
 from refute.gating.reading import Reading
-from refute.workspace import gitrun, patches
-from refute.workspace.checkout import Checkout
+from refute.workspace import patches, repositories
+from refute.workspace.factory import Checkout
 
 from ..diffing.repositories import commit, git, write
 
@@ -149,7 +149,7 @@ def test_each_file_costs_the_same(repo: Path, monkeypatch: pytest.MonkeyPatch) -
                 calls["parsed"] += 1
                 return bounds(*given)
 
-            patch.setattr(gitrun.subprocess, "run", run)
+            patch.setattr(repositories.subprocess, "run", run)
             patch.setattr(patches, "_bounds", parse)
             change = open_change(Checkout(repo))
             assert change.changes_code

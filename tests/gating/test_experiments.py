@@ -21,8 +21,8 @@ from refute.hardening import testing
 from refute.hardening.outcomes import other_outcomes
 from refute.issue.observed_calls import Call, name_of
 from refute.recording.replaying import replayed
-from refute.workspace import testruns, warm
-from refute.workspace.checkout import Checkout
+from refute.workspace import running, testruns
+from refute.workspace.factory import Checkout
 
 from .endings import RIGHT, planted
 
@@ -149,7 +149,7 @@ def test_names_of_tests_in_any_runner() -> None:
 def test_how_often_pytest_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At most three times as often as red and green alone would."""
     starts: Counter[str] = Counter()
-    real = {(testruns, "_run"): testruns._run, (testing, "run_inside"): warm.run_inside}
+    real = {(testruns, "_run"): testruns._run, (testing, "run_inside"): running.run_inside}
     for (module, name), one in real.items():
 
         def run(*given: Any, one: Any = one, **how: Any) -> Any:

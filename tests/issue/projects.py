@@ -13,8 +13,8 @@ from refute.core.problems import IssueKey, IssueProblem
 from refute.core.registry import METHODS
 from refute.issue.choosing import issue_method, with_samples
 from refute.issue.contract import Reproduction
+from refute.workspace.contract import Recipe
 from refute.workspace.factory import open_local, prepare
-from refute.workspace.recipe import Recipe
 
 from ..diffing.repositories import commit
 

@@ -17,12 +17,10 @@ import pytest
 
 from refute.core.problems import IssueKey, IssuePrediction, IssueProblem
 from refute.errors import WorkspaceUnavailable
-from refute.workspace.base import Base
-from refute.workspace.contract import Workspace
+from refute.workspace.contract import WORK_TREE, Base, Recipe, Workspace
 from refute.workspace.factory import open_workspace, prepare
-from refute.workspace.recipe import WORK_TREE, Recipe
-from refute.workspace.states import state_reports
 from refute_lab.swt.grading.grade import IssueGrade, Terms, grade_prediction
+from refute_lab.swt.states import state_reports
 
 from ..diffing.repositories import commit
 

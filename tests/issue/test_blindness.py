@@ -29,10 +29,8 @@ from refute.issue.contract import Reproduction
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
-from refute.workspace.base import Base
-from refute.workspace.checkout import Checkout, in_checkout
-from refute.workspace.contract import Workspace
-from refute.workspace.factory import installed_copies, open_local, prepare
+from refute.workspace.contract import Base, Workspace
+from refute.workspace.factory import Checkout, in_checkout, installed_copies, open_local, prepare
 from refute.workspace.local import ALL_MEASURES, LocalBackend
 from refute.workspace.working_copy import WorkingCopy
 

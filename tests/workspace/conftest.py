@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from refute.workspace.contract import WORK_TREE, Recipe
 from refute.workspace.factory import prepare
-from refute.workspace.recipe import WORK_TREE, Recipe
 from refute.workspace.working_copy import WorkingCopy
 
 from .shops import LEVELS, Shop, make_repository, opened

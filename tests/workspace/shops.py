@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from refute.testing.workspaces import FILES, FIX, SECRET_LATER, git, make_repository
-from refute.workspace.base import Base, WorkspaceLimits
+from refute.workspace.contract import Base, WorkspaceLimits
 from refute.workspace.local import ALL_MEASURES, LocalBackend
 from refute.workspace.working_copy import WorkingCopy
 

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from refute.core.storage import ensure
 from refute.errors import InputError
 from refute.workspace.archives import pack, unpack
-from refute.workspace.base import Base
-from refute.workspace.cache import ensure
-from refute.workspace.recipe import Recipe
+from refute.workspace.contract import Base, Recipe
 
 
 @pytest.fixture

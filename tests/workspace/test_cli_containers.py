@@ -13,7 +13,7 @@ import pytest
 from refute.doors.command_line import run as run_cli
 from refute.workspace import factory
 from refute.workspace.containers import ContainerBackend
-from refute.workspace.recipe import WORK_TREE
+from refute.workspace.contract import WORK_TREE
 
 from .shops import Shop
 

@@ -15,11 +15,9 @@ from pathlib import Path
 import pytest
 
 from refute.errors import PatchRejected, WorkspaceUnavailable
-from refute.workspace.base import WorkspaceLimits
 from refute.workspace.containers import ContainerBackend
-from refute.workspace.contract import TestSelection
+from refute.workspace.contract import WORK_TREE, Recipe, TestSelection, WorkspaceLimits
 from refute.workspace.factory import open_workspace, prepare
-from refute.workspace.recipe import WORK_TREE, Recipe
 from refute.workspace.working_copy import WorkingCopy
 
 from .shops import FIX, Shop

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from refute.errors import EnvironmentBroken, WorkspaceUnavailable
+from refute.workspace.contract import Recipe
 from refute.workspace.environment import build_environment, installer_variables
 from refute.workspace.factory import open_local, prepare
 from refute.workspace.interpreters import find_interpreter
-from refute.workspace.recipe import Recipe
 
 from .shops import git
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError, WorkspaceUnavailable
-from refute.workspace.commit_tree import check_out
-from refute.workspace.repositories import find_clone
+from refute.workspace.repositories import check_out, find_clone
 
 from .shops import FILES, git, make_repository
 

@@ -7,10 +7,16 @@ from pathlib import Path
 import pytest
 
 from refute.errors import EnvironmentBroken, WorkspaceUnavailable
-from refute.workspace import settling
-from refute.workspace.interpreters import allows, candidates, requires_python
+from refute.workspace import interpreters
+from refute.workspace.interpreters import (
+    Asked,
+    Settled,
+    allows,
+    candidates,
+    requires_python,
+    settle,
+)
 from refute.workspace.requirements import Requirements
-from refute.workspace.settling import Asked, Settled, settle
 
 UNDATED = """error: No solution found when resolving dependencies
   cause: Because there are no versions of atomicwrites and you require atomicwrites>=1.0, we can
@@ -41,7 +47,7 @@ def pythons(monkeypatch: pytest.MonkeyPatch) -> None:
             raise WorkspaceUnavailable("no")
         return Path(version)
 
-    monkeypatch.setattr(settling, "find_interpreter", find)
+    monkeypatch.setattr(interpreters, "find_interpreter", find)
 
 
 def settled(

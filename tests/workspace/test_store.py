@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from refute.core.storage import cache_folder
-from refute.workspace.cache import ensure, key_of
+from refute.core.storage import cache_folder, ensure, key_of
 
 MAKER = """
 import os, sys, time
 from pathlib import Path
-from refute.workspace.cache import ensure
+from refute.core.storage import ensure
 folder, log, die = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] == "die"
 def make(target):
     target.mkdir(parents=True)

@@ -6,9 +6,7 @@ from typing import cast
 
 import pytest
 
-from refute.workspace.gitrun import GitFailed
-from refute.workspace.repositories import Clone
-from refute.workspace.versions_by_tag import version_at, version_variables
+from refute.workspace.repositories import Clone, GitFailed, version_at, version_variables
 
 
 class Tagged:

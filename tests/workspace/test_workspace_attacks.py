@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from refute.workspace.base import WorkspaceLimits
-from refute.workspace.contract import TestSelection
+from refute.workspace.contract import TestSelection, WorkspaceLimits
 from refute.workspace.working_copy import WorkingCopy
 
 from .shops import FILES, FIX, Shop, opened
@@ -263,8 +262,8 @@ def test_all_ends_with_the_caller(shop: Shop, tmp_path: Path) -> None:
 import sys
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from pathlib import Path
-from refute.workspace.base import Base
-from refute.workspace.recipe import Recipe
+from refute.workspace.contract import Base
+from refute.workspace.contract import Recipe
 from tests.workspace.shops import opened
 base = Base({shop.base.repo!r}, {shop.base.commit!r}, Recipe(), Path({str(shop.base.tree)!r}),
             Path({str(shop.base.python)!r}), {shop.base.readable!r}, "k")

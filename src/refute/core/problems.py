@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Literal
 
-from refute.workspace.recipe import Recipe
+from refute.workspace.contract import Recipe
 
 
 @dataclass(frozen=True, slots=True)

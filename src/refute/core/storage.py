@@ -4,11 +4,14 @@ through a link that a checkout holds."""
 from __future__ import annotations
 
 import fcntl
+import hashlib
+import json
 import os
 import shutil
 import tempfile
 import weakref
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -118,3 +121,61 @@ def _split(path: Path) -> tuple[Path, list[str]]:
     else:
         folder = next((one for one in path.parents if one.is_dir()), folder)
     return folder, list(path.relative_to(folder).parts) or ["."]
+
+
+def key_of(*parts: Any) -> str:
+    """A name for what is made of `parts` (JSON values): 16 hexadecimal digits."""
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def ensure(folder: Path, make: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
+    """Return what `make(folder)` returned (a JSON object), made now unless it was made before.
+
+    A thing lives at its final path from the start (byte code and editable installs hold paths), and
+    counts as made only once its `ready` file exists. A lock keeps two processes from making the
+    same thing; `kill -9` leaves no lock and no `ready` file, so that the next one begins anew.
+    `make` finds `folder` absent. Its exceptions are passed on, and nothing counts as made.
+    """
+    ready = folder.with_name(folder.name + ".ready")
+    try:
+        return _read(ready)
+    except (OSError, ValueError):
+        pass
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(folder.with_name(folder.name + ".lock")):
+        try:
+            return _read(ready)
+        except (OSError, ValueError):
+            pass
+        if folder.exists():
+            shutil.rmtree(folder)
+        facts = make(folder)
+        write_atomically(ready, json.dumps(facts))
+        return facts
+
+
+def adopt(folder: Path, made: Path, facts: dict[str, Any]) -> bool:
+    """Move what was made elsewhere (`made`, on the same file system) to `folder`, unless it was
+    made before; returns whether it was moved."""
+
+    def move(folder: Path) -> dict[str, Any]:
+        made.rename(folder)
+        return facts
+
+    ensure(folder, move)
+    return not made.exists()
+
+
+def _read(ready: Path) -> dict[str, Any]:
+    facts = json.loads(ready.read_text())
+    if not isinstance(facts, dict):
+        raise ValueError(f"{ready} does not hold an object")
+    return facts
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -25,8 +25,7 @@ from refute.diffing.trees import (
 )  # fmt: skip
 from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
 from refute.workspace import rooted_files
-from refute.workspace.gitrun import GitFailed, git
-from refute.workspace.repositories import Clone
+from refute.workspace.repositories import Clone, GitFailed, git
 from refute.workspace.snapshot import (
     borrow_objects,
     checkout_root,

@@ -16,8 +16,7 @@ from pathlib import Path
 from refute.errors import WorkspaceUnavailable
 from refute.function.project_tests import TEST_FILE
 from refute.workspace import rooted_files
-from refute.workspace.gitrun import git
-from refute.workspace.repositories import Clone
+from refute.workspace.repositories import Clone, git
 from refute.workspace.snapshot import COMPILED
 
 _CHANGELOG = re.compile(r"(?i)(change(s|log|_?notes)?|history|news|release[-_ ]?notes|whats?new)\b")

@@ -25,10 +25,10 @@ from refute.function.contract import Line, ProjectRuns, Ran, Seen
 from refute.function.given_tests import ENVIRONMENT
 from refute.sandbox.doctest_check import without_addresses
 from refute.source.syntax import Function, first_line
-from refute.workspace.checkout import committed, in_checkout
 from refute.workspace.contract import TestSelection, Workspace
+from refute.workspace.factory import committed, in_checkout
 from refute.workspace.patches import is_test_file
-from refute.workspace.warm import reason_of, run_inside
+from refute.workspace.running import reason_of, run_inside
 
 SECONDS = 60.0
 """For running the tests once."""

@@ -16,17 +16,14 @@ from refute.diffing.revisions import messages_between
 from refute.diffing.trees import Entry, changed_submodules, contents, list_tree
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.function.source import LARGEST_SOURCE, decoded
-from refute.workspace.checkout import Checkout, root_and_recipe
-from refute.workspace.contract import Workspace
-from refute.workspace.factory import open_local, prepare
-from refute.workspace.gitrun import PATCH, GitFailed, git
+from refute.workspace.contract import Recipe, Workspace
+from refute.workspace.factory import Checkout, open_local, prepare, root_and_recipe
 from refute.workspace.patches import (
     is_test_file,
     split_change,
     touched_files,
 )
-from refute.workspace.recipe import Recipe
-from refute.workspace.repositories import Clone
+from refute.workspace.repositories import PATCH, Clone, GitFailed, git
 from refute.workspace.snapshot import clone_at, snapshot
 
 _DIFF = ("diff-tree", "-r", "-p", *PATCH)

@@ -33,8 +33,7 @@ from refute.issue.drafting.original import Original
 from refute.issue.observed_calls import calls_of, watch_tests
 from refute.workspace.contract import TestReport, TestResult, Workspace
 from refute.workspace.patches import is_test_file, touched_files
-from refute.workspace.running import holds_tests
-from refute.workspace.statuses import NO_TESTS, newly_failing, statuses
+from refute.workspace.running import NO_TESTS, holds_tests, newly_failing, statuses
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from refute.issue.observed_calls import Call, calls_of, name_of, watch_tests, wa
 from refute.issue.replayed_calls import replay_in_test, replay_outside
 from refute.workspace.contract import TestReport, TestSelection, Workspace
 from refute.workspace.control import MOST, plant, unseen
-from refute.workspace.statuses import statuses
+from refute.workspace.running import statuses
 
 MOST_CALLS = 40
 """That are made again."""

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from refute.core.files import parse_json
-from refute.core.storage import cache_folder, write_atomically
+from refute.core.storage import cache_folder, key_of, write_atomically
 from refute.errors import InputError
-from refute.workspace.cache import key_of
 
 if TYPE_CHECKING:
     from refute.gating.judging import Judged

@@ -15,8 +15,7 @@ from refute.gating.findings import Turn
 from refute.issue.observed_calls import rows_of
 from refute.workspace.contract import Failure, TestReport, TestResult, TestSelection, Workspace
 from refute.workspace.patches import test_files
-from refute.workspace.running import run_on
-from refute.workspace.statuses import NO_TESTS, Statuses, TestStatus, statuses
+from refute.workspace.running import NO_TESTS, Statuses, TestStatus, run_on, statuses
 
 State = Literal["old", "red", "kept", "new", "bare"]
 """The old code; with the tests of the change and how they run; with its code; with all of it; with

@@ -18,7 +18,7 @@ from refute.issue.observed_calls import name_of
 from refute.source.syntax import Function
 from refute.workspace.contract import Failure, TestResult, Workspace
 from refute.workspace.patches import touched_files
-from refute.workspace.statuses import Statuses, statuses
+from refute.workspace.running import Statuses, statuses
 
 _MISSING = ("ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "TypeError")
 """Failures of a test that asks for what the old code does not have: they say nothing of whether it

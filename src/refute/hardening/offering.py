@@ -16,7 +16,7 @@ from refute.hardening.mutants import Mutant
 from refute.hardening.testing import asked_by
 from refute.source.syntax import readable_module
 from refute.workspace.contract import TestSelection, Workspace
-from refute.workspace.statuses import FAILING
+from refute.workspace.running import FAILING
 
 COMMENT = "what the code does today; nobody has said that it is right"
 MOST_AGAIN = 60

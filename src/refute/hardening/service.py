@@ -19,8 +19,8 @@ from refute.hardening.mutants import Mutant, mutants_of, sampled
 from refute.hardening.offering import Offer, as_offer, chosen, confirmed
 from refute.hardening.subject import Subject, open_subject
 from refute.hardening.testing import Fate, Trial, run_on_mutants
-from refute.workspace.checkout import Checkout, in_checkout
 from refute.workspace.contract import Workspace
+from refute.workspace.factory import Checkout, in_checkout
 
 MOST_MUTANTS = 200
 MOST_FILES = 30

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from refute.hardening.mutants import Mutant
 from refute.workspace.contract import Workspace
-from refute.workspace.warm import reason_of, run_inside
+from refute.workspace.running import reason_of, run_inside
 
 State = Literal["killed", "timeout", "survived", "unreached", "not run"]
 """`unreached`: no test that passes executes the statement. `not run`: no time was left, or the

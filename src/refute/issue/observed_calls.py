@@ -24,8 +24,7 @@ from refute.issue.drafting.original import Original
 from refute.source.syntax import try_parse
 from refute.workspace.contract import TestReport, TestSelection, Workspace
 from refute.workspace.patches import is_test_file, split_fix, test_files, touched_files
-from refute.workspace.running import holds_tests, run_on
-from refute.workspace.statuses import FAILING
+from refute.workspace.running import FAILING, holds_tests, run_on
 
 if TYPE_CHECKING:
     from refute.diffing.changes import ChangedFunction, Place

@@ -20,8 +20,7 @@ from refute.issue.drafting.original import Original, TrialRun
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 from refute.workspace.control import turned_green
 from refute.workspace.patches import knows_of_tests, split_fix, test_files, touched_files
-from refute.workspace.running import rejection, run_on
-from refute.workspace.statuses import newly_failing, statuses
+from refute.workspace.running import newly_failing, rejection, run_on, statuses
 
 __all__ = ["MOST", "Vetted", "vet_fix"]
 

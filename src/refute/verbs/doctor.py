@@ -107,9 +107,8 @@ def _sandbox() -> Iterator[Check]:
 def _workspace() -> Iterator[Check]:
     """What holds in a workspace, found out in one of an empty repository."""
     from refute.errors import WorkspaceUnavailable
-    from refute.workspace.base import Base
+    from refute.workspace.contract import Base, Recipe
     from refute.workspace.factory import open_local
-    from refute.workspace.recipe import Recipe
 
     with ScratchFolder() as folder:
         tree = Path(folder, "tree")

@@ -30,7 +30,7 @@ from refute.verbs.issues import IssueOptions, with_bounds
 from refute.verbs.options import form_options
 from refute.verbs.output import CANNOT_TELL, PROPOSED, Form, Reported, apart, consoles
 from refute.verbs.vet import changes_of
-from refute.workspace.checkout import Checkout, in_checkout
+from refute.workspace.factory import Checkout, in_checkout
 from refute.workspace.snapshot import apply_to_checkout
 
 if TYPE_CHECKING:

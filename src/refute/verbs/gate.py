@@ -28,7 +28,7 @@ from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.issues import IssueOptions, reproduced, with_bounds
 from refute.verbs.options import json_option
 from refute.verbs.output import FOUND, Shown, apart, consoles, show
-from refute.workspace.checkout import Checkout
+from refute.workspace.factory import Checkout
 from refute.workspace.snapshot import checkout_root
 
 if TYPE_CHECKING:

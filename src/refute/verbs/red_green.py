@@ -15,8 +15,8 @@ from refute.errors import InputError
 from refute.gating.change import Change, open_change
 from refute.gating.running import Runs, Standing, changed_test_files, selection_of, standings
 from refute.verbs.output import Shown, apart, path_of
-from refute.workspace.checkout import Checkout
 from refute.workspace.contract import TestReport
+from refute.workspace.factory import Checkout
 
 if TYPE_CHECKING:
     from refute.results.gate import RedGreen

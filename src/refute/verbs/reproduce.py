@@ -26,7 +26,7 @@ from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.issues import IssueOptions, ReproduceResult, reproduced, with_bounds
 from refute.verbs.options import form_options
 from refute.verbs.output import FOUND, Form, apart, consoles
-from refute.workspace.checkout import Checkout, in_checkout
+from refute.workspace.factory import Checkout, in_checkout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.issues import IssueOptions, VetResult, read_fix, reproduced, with_bounds
 from refute.verbs.options import form_options
 from refute.verbs.output import FOUND, Form, Reported, apart, consoles
-from refute.workspace.checkout import Checkout, in_checkout
+from refute.workspace.factory import Checkout, in_checkout
 from refute.workspace.patches import split_fix
 
 if TYPE_CHECKING:

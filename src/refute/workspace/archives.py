@@ -16,10 +16,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from refute.core.files import parse_json, read_file
-from refute.core.storage import cache_folder
+from refute.core.storage import adopt, cache_folder
 from refute.errors import InputError
-from refute.workspace.base import Base
-from refute.workspace.cache import adopt
+from refute.workspace.contract import Base
 
 _MANIFEST = "refute-archive.json"
 _KINDS = ("environments", "trees")

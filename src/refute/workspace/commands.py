@@ -1,6 +1,6 @@
-"""Commands inside a jail: run one to its end or to a limit, and leave nothing of it running.
+"""Run a command inside a jail to its end or to a limit, and leave no process of it.
 
-Loaded by path inside the jail: standard library only.
+Loaded by path inside the jail, too: standard library only.
 """
 
 from __future__ import annotations
@@ -13,6 +13,39 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+
+class OutputBuffer:
+    """The beginning and the end of a stream of bytes, at most `limit` together."""
+
+    def __init__(self, limit: int) -> None:
+        self._half = limit // 2
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._cut = 0
+
+    def add(self, data: bytes) -> None:
+        """The next bytes of the stream."""
+        room = self._half - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            data = data[room:]
+        self._tail += data
+        if len(self._tail) > 2 * self._half + 65536:
+            self._trim()
+
+    def _trim(self) -> None:
+        over = len(self._tail) - self._half
+        if over > 0:
+            self._cut += over
+            del self._tail[:over]
+
+    def content(self) -> bytes:
+        """Return the kept bytes; a line in the middle says how many were left out."""
+        self._trim()
+        gap = b"\n[... %d bytes left out ...]\n" % self._cut if self._cut else b""
+        return bytes(self._head) + gap + bytes(self._tail)
+
+
 _TICK = 0.05
 
 
@@ -21,9 +54,8 @@ class Commands:
 
     `walled`: this process is process 1 of its own pid namespace. `client`: a pidfd of the process
     that is served, or -1; stdin's end or its end ends everything. `confine` is called in each
-    child before the command, with whether it may see git's folder. `kept(size)` makes a buffer
-    with `add` and `content`. `processes` and `memory` (bytes) limit all of a command's processes
-    together.
+    child before the command, with whether it may see git's folder. `processes` and `memory`
+    (bytes) limit all of a command's processes together.
     """
 
     def __init__(
@@ -32,21 +64,19 @@ class Commands:
         walled: bool,
         client: int,
         confine: Callable[[bool], None],
-        kept: Callable[[int], Any],
         processes: int,
         memory: int,
     ) -> None:
         self.walled = walled
         self.client = client
         self.confine = confine
-        self.kept = kept
         self.processes = processes
         self.memory = memory
 
     def execute(self, request: dict[str, Any], given: bytes) -> tuple[dict[str, Any], bytes]:
         """Run one command to its end, or to a limit; then nothing of it is left running."""
         started = time.monotonic()
-        out, err = self.kept(request["keep"]), self.kept(request["keep"])
+        out, err = OutputBuffer(request["keep"]), OutputBuffer(request["keep"])
         stdin = os.memfd_create("stdin") if given and hasattr(os, "memfd_create") else -1
         if stdin >= 0:
             os.write(stdin, given)

@@ -27,10 +27,9 @@ from typing import IO
 
 from refute.errors import WorkspaceUnavailable
 from refute.probe import SITE
-from refute.workspace.backend import Execution
-from refute.workspace.base import Base, WorkspaceLimits
-from refute.workspace.commit_tree import TRACES
-from refute.workspace.output_buffer import OutputBuffer
+from refute.workspace.commands import OutputBuffer
+from refute.workspace.contract import Base, Execution, WorkspaceLimits
+from refute.workspace.repositories import TRACES
 
 _CONTROL_SECONDS = 900.0
 """For a command of the engine itself; `run` may have to load an image."""

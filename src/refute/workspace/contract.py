@@ -7,6 +7,36 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+Runner = Literal["pytest", "unittest", "django", "sympy"]
+"""How tests are started: `pytest`, `python -m unittest`, Django's `tests/runtests.py`, sympy's
+`bin/test`."""
+
+WORK_TREE = "<work tree>"
+"""Stands for the path of the work tree in the values of `Recipe.env`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """An environment and a way to run tests."""
+
+    runner: Runner = "pytest"
+    options: tuple[str, ...] = ()
+    """More arguments of the runner, e.g. `("-p", "no:randomly")`."""
+    python: str = ""
+    """Version of the interpreter, such as "3.9". Empty where `interpreter` or `image` is given."""
+    pins: tuple[tuple[str, ...], ...] = ()
+    """Groups of requirements, installed in this order."""
+    editable: bool = True
+    """Install the repository itself in editable mode, without dependencies or build isolation."""
+    before: str | None = None
+    """ISO date: packages released later are not installed (`--exclude-newer`)."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables of build and tests; `WORK_TREE` stands for the checkout."""
+    interpreter: str | None = None
+    """Path of an interpreter that has everything already (a user's own); nothing is built."""
+    image: str | None = None
+    """Container image that holds repository and environment (container backends)."""
+
 
 @dataclass(frozen=True, slots=True)
 class TestSelection:
@@ -180,3 +210,135 @@ class Workspace(Protocol):
     def __enter__(self) -> Workspace: ...
 
     def __exit__(self, *exc: object) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceLimits:
+    """Limits of everything that runs in a workspace at once. Sizes are bytes."""
+
+    memory: int = 8 << 30
+    """Private memory of all processes together; measured 20 times a second."""
+    processes: int = 512
+    disk: int = 2 << 30
+    """Of changes to the tree, and again of temporary files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What a workspace is opened on. Nothing changes it."""
+
+    repo: str
+    commit: str
+    recipe: Recipe
+    tree: Path
+    """The checked-out tree, built. In a container: not used, the image holds it."""
+    python: Path
+    """The interpreter that has everything."""
+    readable: tuple[str, ...]
+    """Folders that programs of the environment read."""
+    key: str
+    """What all of it is made of, as a hash: equal keys, equal results."""
+    instance_id: str | None = None
+    hidden: tuple[str, ...] = ()
+    """Folders among the readable ones that are shown empty: they may hold later code."""
+    sites: tuple[str, ...] = ()
+    """Folders of the packages that were installed for it; empty for a user's own interpreter."""
+
+    def variables(self, tree: str) -> Mapping[str, str]:
+        """The recipe's environment variables for a tree that lies at `tree`."""
+        return {name: value.replace(WORK_TREE, tree) for name, value in self.recipe.env.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """A command that was run to its end, or to a limit."""
+
+    status: int
+    """Exit status; -signal when killed by one."""
+    out: bytes
+    """stdout (with stderr where merged); the middle is left out when it is longer than `keep`."""
+    err: bytes = b""
+    cause: str = ""
+    """"" or the limit that ended it: "timeout", "memory", "processes"."""
+    seconds: float = 0.0
+
+
+class ExecutionBackend(Protocol):
+    """What `WorkingCopy` needs of a backend. Errors are `WorkspaceUnavailable`, and OSError where
+    it says so; what a command does is never an error."""
+
+    @property
+    def tree(self) -> str:
+        """Path of the tree, as programs inside see it."""
+        ...
+
+    @property
+    def git_dir(self) -> str:
+        """Inside: a git directory of the tree as it was that no command inside can change."""
+        ...
+
+    @property
+    def scratch(self) -> str:
+        """Inside: a writable folder, made empty by `fresh`, that holds a folder `channel`."""
+        ...
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The environment variables of every command."""
+        ...
+
+    @property
+    def python(self) -> str:
+        """The environment's interpreter, inside."""
+        ...
+
+    def execute(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        given: bytes = b"",
+        timeout: float = 60.0,
+        keep: int = 1 << 20,
+        merge: bool = False,
+        history: bool = False,
+    ) -> Execution:
+        """Run a command in the tree, `given` on stdin; `env` is added to `environ`. Only with
+        `history` it sees `git_dir`, where the backend can hide it.
+
+        When it returns, no process that the command started is left.
+        """
+        ...
+
+    def take(self, path: str) -> bytes:
+        """Content of a file of the tree. Raises OSError."""
+        ...
+
+    def put(self, path: str, data: bytes) -> None:
+        """Make or replace a file of the tree. Raises OSError."""
+        ...
+
+    def fresh(self, files: Mapping[str, bytes] = ...) -> None:
+        """Empty `scratch` and put files into its `channel`."""
+        ...
+
+    def gather(self) -> Mapping[str, bytes]:
+        """The regular files in `scratch`/channel."""
+        ...
+
+    @property
+    def site(self) -> str:
+        """`refute.probe.SITE`, inside."""
+        ...
+
+    def reset(self) -> None:
+        """The tree as it was; temporary folders empty."""
+        ...
+
+    def protections(self) -> Mapping[str, bool]:
+        """Name of the measure -> whether it holds."""
+        ...
+
+    def close(self) -> None:
+        """Kill everything; idempotent."""
+        ...

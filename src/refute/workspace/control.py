@@ -19,8 +19,7 @@ from textwrap import indent
 
 from refute.source.syntax import Function, readable_module
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
-from refute.workspace.running import run_on
-from refute.workspace.statuses import FAILING
+from refute.workspace.running import FAILING, run_on
 
 MOST = 12
 """Tests that failures are planted in."""

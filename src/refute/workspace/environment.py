@@ -20,13 +20,19 @@ from pathlib import Path
 from typing import Any
 
 from refute.core.starting import Variable
-from refute.core.storage import cache_folder
+from refute.core.storage import cache_folder, ensure, key_of
 from refute.errors import EnvironmentBroken, WorkspaceUnavailable
-from refute.workspace.cache import ensure, key_of
 from refute.workspace.interpreter_facts import InterpreterFacts, interpreter_facts
-from refute.workspace.interpreters import find_interpreter, uv_command
+from refute.workspace.interpreters import (
+    Asked,
+    Settled,
+    find_interpreter,
+    settle,
+    trouble,
+    undated,
+    uv_command,
+)
 from refute.workspace.requirements import Requirements
-from refute.workspace.settling import Asked, Settled, settle, trouble, undated
 
 _PASSED_ON = ("PIP_", "UV_", "SSL_", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "HTTP_PROXY",
               "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
@@ -86,7 +92,7 @@ def build_environment(
 def settled_environment(
     asked: Requirements, pythons: Sequence[str], *, before: str | None = None
 ) -> tuple[Environment, Settled]:
-    """An environment of what a repository asks for, as far as it can be had (`settling`), and what
+    """An environment of what a repository asks for, as far as it can be had (`settle`), and what
     is in it. `pythons`: versions, the best first. Raises as `settle` does."""
     here = [_release(python) for version in pythons if (python := _interpreter(version))]
     key = key_of("settled", 1, here, list(pythons), asdict(asked), before)

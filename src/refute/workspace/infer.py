@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from refute.core.files import parse_toml
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.source.syntax import Function, readable_module
-from refute.workspace.recipe import WORK_TREE, Recipe, Runner
+from refute.workspace.contract import WORK_TREE, Recipe, Runner
 
 if TYPE_CHECKING:
     import configparser
@@ -74,7 +74,7 @@ def own_interpreter(root: Path) -> Path:
 
 def _is_tracked(folder: Path) -> bool:
     """Whether git tracks something below a folder, or a link in its place."""
-    from refute.workspace.gitrun import GitFailed, git
+    from refute.workspace.repositories import GitFailed, git
 
     try:
         return bool(git("ls-files", "-z", "--", folder.name, folder=folder.parent))

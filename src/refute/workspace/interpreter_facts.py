@@ -19,9 +19,8 @@ from pathlib import Path
 from refute.core.pathfiles import inside, may_be_shown, read_path_files
 from refute.core.storage import cache_folder
 from refute.errors import WorkspaceUnavailable
-from refute.workspace.base import Base
+from refute.workspace.contract import Base, Recipe
 from refute.workspace.local import LocalBackend
-from refute.workspace.recipe import Recipe
 from refute.workspace.rooted_files import take
 
 _QUESTION = """

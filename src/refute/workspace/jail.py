@@ -60,8 +60,6 @@ class Jail:
         self.rooted = _load("rooted_files")
         self.private_root = _load("private_root")
         self.running = _load("commands")
-        self.output_buffer = _load("output_buffer")
-        self.denied = _load("denied")
         self.tidy = _load("..", "sandbox", "cleanup")
         on_linux = sys.platform.startswith("linux")
         self.linux: Any = _load("..", "sandbox", "isolation") if on_linux else None
@@ -114,7 +112,6 @@ class Jail:
             walled=self.walled,
             client=self.client,
             confine=self._confine,
-            kept=self.output_buffer.OutputBuffer,
             processes=self.config["processes"],
             memory=self.config["memory"],
         )
@@ -276,7 +273,7 @@ class Jail:
 
     def _deny_calls(self) -> None:
         self.linux.no_new_privileges()
-        self.linux.install_filter(self.denied.denying_filter(self.machine))
+        self.linux.install_filter(self.private_root.denying_filter(self.machine))
 
     # -- serving -----------------------------------------------------------------------------------
 

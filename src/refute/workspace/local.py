@@ -20,8 +20,7 @@ from refute.core.starting import Variable, python_options
 from refute.core.storage import cache_folder
 from refute.errors import WorkspaceUnavailable
 from refute.probe import SITE
-from refute.workspace.backend import Execution
-from refute.workspace.base import Base, WorkspaceLimits
+from refute.workspace.contract import Base, Execution, WorkspaceLimits
 
 ALL_MEASURES = frozenset({"namespaces", "overlay", "landlock"})
 """What may be asked for; what holds is told by `protections()`."""

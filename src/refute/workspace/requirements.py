@@ -3,7 +3,7 @@
 Two ranks. What it *needs*: the run-time dependencies of its metadata, a runner that the probe knows
 and what its build back end wants. What else its developers name for tests (extras, groups,
 requirement files, tox) is *wanted*: it may contradict itself, or no longer be installable, and
-then has to yield (`settling`).
+then has to yield (`interpreters.settle`).
 """
 
 from __future__ import annotations

@@ -1,14 +1,111 @@
-"""Patches applied for a while, and the tests that run with them; afterwards back to the commit."""
+"""Run tests with patches applied, in a workspace that is at its commit again afterwards.
+
+Also here: the statuses of tests (the paper's P and F), reports as JSON and their cache, and one
+warm process for many runs (`inside.py`).
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
 
-from refute.errors import PatchRejected
-from refute.workspace.contract import TestReport, TestSelection, Workspace
-from refute.workspace.statuses import NO_TESTS
+from refute.core.files import parse_json
+from refute.core.storage import write_atomically
+from refute.errors import PatchRejected, WorkspaceUnavailable
+from refute.workspace.contract import (
+    Failure,
+    Frame,
+    TestReport,
+    TestResult,
+    TestSelection,
+    Workspace,
+)
+
+TestStatus = Literal["pass", "fail", "none", "unknown"]
+"""`none`: skipped, expected to fail, or not there; `unknown`: the run ended before it."""
+
+_STANDING: Mapping[str, TestStatus] = {
+    "passed": "pass",
+    "failed": "fail",
+    "error": "fail",
+    "skipped": "none",
+    "xfailed": "none",
+    "xpassed": "none",
+}
+_WEIGHT: Mapping[TestStatus, int] = {"none": 0, "pass": 1, "unknown": 2, "fail": 3}
+
+FAILING = ("failed", "error")
+"""Outcomes of a test that fails."""
+NO_TESTS = TestReport(results=(), status="finished")
+"""The report of a state in which there is nothing to run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statuses:
+    """How each test stands in one state."""
+
+    tests: Mapping[str, TestStatus]
+    files: Mapping[str, str]
+    """Test id -> its file, "" where the runner does not say."""
+    broken: frozenset[str]
+    """Files that could not be imported."""
+    finished: bool = True
+
+    def of(self, test: str, file: str = "") -> TestStatus:
+        """A test that is missing because its file could not be imported fails."""
+        known = self.tests.get(test)
+        if known is not None:
+            return known
+        if (file or self.files.get(test, "")) in self.broken:
+            return "fail"
+        return "none" if self.finished else "unknown"
+
+
+def statuses(report: TestReport) -> Statuses:
+    """How each test of a report stands; of results with one id the worst counts.
+
+    The test that was running when the run crashed or ran out of time has failed; what was to come
+    after it is unknown.
+    """
+    tests: dict[str, TestStatus] = {}
+    files: dict[str, str] = {}
+    broken = set()
+    for result in report.results:
+        if _is_broken_file(result):
+            broken.add(result.file or result.id)
+            continue
+        standing = _STANDING[result.outcome]
+        if _WEIGHT[standing] >= _WEIGHT[tests.get(result.id, "none")]:
+            tests[result.id] = standing
+        files.setdefault(result.id, result.file)
+    finished = report.status == "finished"
+    if report.running and not finished:
+        tests[report.running] = "fail"
+    return Statuses(tests, files, frozenset(broken), finished)
+
+
+def newly_failing(before: TestReport, after: TestReport) -> tuple[TestResult, ...]:
+    """Results of `after`: tests that pass before and fail after, those of a file that cannot be
+    imported any more included (its one result stands for each of them)."""
+    was, now = statuses(before), statuses(after)
+    results = {result.id: result for result in after.results}
+    return tuple(
+        results.get(result.id) or results.get(result.file) or result
+        for result in before.results
+        if was.of(result.id, result.file) == "pass" and now.of(result.id, result.file) == "fail"
+    )
+
+
+def _is_broken_file(result: TestResult) -> bool:
+    return result.phase == "collect" and result.outcome == "error"
+
 
 _TESTS = re.compile(r"^\s*(?:async\s+)?def\s+test|^\s*class\s+\w*.*[Tt]est", re.MULTILINE)
 
@@ -82,3 +179,146 @@ def _runnable(workspace: Workspace, path: str) -> bool:
         return holds_tests(workspace.read(path).decode("utf-8", "replace"))
     except OSError:
         return False
+
+
+class ReportCache:
+    """Reports in memory and, with a directory, on disk: each under a digest of all that it depends
+    on. `instance`: what is the same for all of them, as JSON data."""
+
+    def __init__(self, directory: Path | None, *instance: Any) -> None:
+        self._directory = directory
+        self._instance = instance
+        self._known: dict[str, TestReport] = {}
+
+    def get(self, *key: Any) -> TestReport | None:
+        """The report kept under `key` (JSON data; tuples are lists), where there is one."""
+        name = self._name(key)
+        if name not in self._known and self._directory is not None:
+            try:
+                self._known[name] = read_report(json.loads((self._directory / name).read_text()))
+            except (OSError, ValueError):
+                return None  # a damaged file is replaced by the next report
+        return self._known.get(name)
+
+    def put(self, report: TestReport, *key: Any) -> None:
+        """Keep a report, unless its run was meddled with. Raises `OSError`."""
+        if not report.trusted:
+            return
+        name = self._name(key)
+        self._known[name] = report
+        if self._directory is not None:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            text = json.dumps(report_data(report), separators=(",", ":"))
+            write_atomically(self._directory / name, text, durable=False)
+
+    def _name(self, key: tuple[Any, ...]) -> str:
+        text = json.dumps([*self._instance, *key], sort_keys=True, default=list)
+        return f"{hashlib.sha256(text.encode()).hexdigest()}.json"
+
+
+def report_data(report: TestReport) -> dict[str, Any]:
+    """A report as JSON data; `read_report` is its inverse."""
+    data = asdict(report)
+    data["lines"] = {
+        file: {str(line): count for line, count in lines.items()}
+        for file, lines in report.lines.items()
+    }
+    return data
+
+
+def read_report(data: Mapping[str, Any]) -> TestReport:
+    """A report from its JSON data. Raises `ValueError` when it is not one."""
+    try:
+        fields = dict(data)
+        fields["results"] = tuple(_result(row) for row in data["results"])
+        fields["lines"] = {
+            str(file): {int(line): int(count) for line, count in lines.items()}
+            for file, lines in data["lines"].items()
+        }
+        return TestReport(**fields)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"not a test report: {error}") from None
+
+
+def _result(row: Mapping[str, Any]) -> TestResult:
+    fields = dict(row)
+    failure = fields.get("failure")
+    if failure is not None:
+        frames = tuple(Frame(**frame) for frame in failure["frames"])
+        fields["failure"] = Failure(**{**failure, "frames": frames})
+    fields["names"] = tuple(fields["names"])
+    return TestResult(**fields)
+
+
+_FOLDER = ".refute-inside"
+_RESULTS = f"{_FOLDER}/results.jsonl"
+_HERE = Path(__file__).parent
+_FILES = {
+    "refute_inside.py": _HERE / "inside.py",
+    "refute_comparing.py": _HERE / "inside_comparing.py",
+    "sources/refute/recording/outlining.py": _HERE.parent / "recording" / "outlining.py",
+}
+_AFTER = 30.0
+"""Seconds for starting pytest and for collecting, besides those that the job allows."""
+
+
+def run_inside(
+    workspace: Workspace,
+    operands: Collection[str],
+    job: Mapping[str, Any],
+    seconds: float,
+    env: Mapping[str, str] | None = None,
+) -> tuple[list[dict[str, Any]], str]:
+    """The records of one run of `inside.py`, and what it printed.
+
+    `env`: variables besides. A project's own options of pytest are left out at first (they may
+    count coverage or start workers), and kept where nothing is collected without them. Raises
+    `WorkspaceUnavailable` where pytest does not start.
+    """
+    output = ""
+    for name, file in _FILES.items():
+        workspace.write(f"{_FOLDER}/{name}", file.read_bytes())
+    workspace.write(f"{_FOLDER}/job.json", json.dumps(job).encode())
+    for options in ("-o addopts=", ""):
+        workspace.write(_RESULTS, b"")  # those of an earlier run are not this one's
+        words = [
+            "PYTHONDONTWRITEBYTECODE=1",  # of a text of the same size and second it would be stale
+            f'PYTHONPATH="$PWD/{_FOLDER}${{PYTHONPATH:+:$PYTHONPATH}}"',
+            "exec python -m pytest -p refute_inside -q --color=no",
+            "--continue-on-collection-errors",
+            '-o cache_dir="$TMPDIR/pytest-cache"',
+            options,
+            *map(shlex.quote, operands),
+        ]
+        done = workspace.run(" ".join(words), timeout=seconds + _AFTER, env=env)
+        output = done.output
+        records = list(_read(workspace))
+        if any(record.get("collected") for record in records):
+            return records, output
+    if not records:  # not even none collected: says why, in the words of every verb
+        workspace.run_tests(TestSelection(tuple(operands)), timeout=seconds)
+        raise WorkspaceUnavailable(f"pytest does not run here: {reason_of(output)}")
+    return [], output
+
+
+def _read(workspace: Workspace) -> Iterator[dict[str, Any]]:
+    try:
+        lines = workspace.read(_RESULTS).splitlines()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise WorkspaceUnavailable(f"the results cannot be read: {error}") from None
+    for line in lines:
+        try:
+            record = parse_json(line)
+        except ValueError:  # torn: who wrote it was ended
+            continue
+        if isinstance(record, dict):
+            yield record
+
+
+def reason_of(output: str) -> str:
+    """What pytest says in a line of why it does not run."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    telling = [line for line in lines if "Error" in line or "error:" in line.lower()]
+    return (telling or lines or ["pytest printed nothing"])[-1][:200]

@@ -15,11 +15,9 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from refute.core.remarks import remark
-from refute.core.storage import ScratchFolder, cache_folder
+from refute.core.storage import ScratchFolder, cache_folder, key_of
 from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
-from refute.workspace.cache import key_of
-from refute.workspace.gitrun import GitFailed, git
-from refute.workspace.repositories import Clone, find_clone
+from refute.workspace.repositories import Clone, GitFailed, find_clone, git
 
 _TIMES = ("-c", "core.trustctime=true", "-c", "core.checkStat=default")
 """A changed file whose size and time were set back is seen all the same."""

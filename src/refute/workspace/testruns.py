@@ -12,10 +12,19 @@ from typing import Literal, cast
 
 from refute import probe
 from refute.errors import WorkspaceUnavailable
-from refute.workspace.backend import Execution, ExecutionBackend
-from refute.workspace.contract import Failure, Frame, Outcome, TestReport, TestResult, TestSelection
+from refute.workspace.contract import (
+    WORK_TREE,
+    Execution,
+    ExecutionBackend,
+    Failure,
+    Frame,
+    Outcome,
+    Recipe,
+    TestReport,
+    TestResult,
+    TestSelection,
+)
 from refute.workspace.infer import MOST_READ, PYTEST_SETTINGS, has_pytest, needs_pytest, sets_pytest
-from refute.workspace.recipe import WORK_TREE, Recipe
 
 _KEPT_OUTPUT = 20_000
 

@@ -8,10 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from refute.errors import PatchRejected, WorkspaceUnavailable
-from refute.workspace.backend import Execution, ExecutionBackend
-from refute.workspace.contract import CommandResult, TestReport, TestSelection, Workspace
-from refute.workspace.gitrun import PATCH, QUIET, SAFE_OPTIONS
-from refute.workspace.recipe import Recipe
+from refute.workspace.contract import (
+    CommandResult,
+    Execution,
+    ExecutionBackend,
+    Recipe,
+    TestReport,
+    TestSelection,
+    Workspace,
+)
+from refute.workspace.repositories import PATCH, QUIET, SAFE_OPTIONS
 from refute.workspace.testruns import NotStarted, nearest, run_tests
 
 _GIT_SECONDS = 300.0

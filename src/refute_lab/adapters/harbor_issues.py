@@ -17,9 +17,8 @@ from threading import Lock
 from typing import Any
 
 from refute.errors import InputError, WorkspaceUnavailable
-from refute.workspace.base import Base
-from refute.workspace.commit_tree import archived
-from refute.workspace.repositories import find_clone
+from refute.workspace.contract import Base
+from refute.workspace.repositories import archived, find_clone
 from refute_lab.adapters import harbor as texts
 from refute_lab.adapters.harbor import (
     MOST,

@@ -6,10 +6,9 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from refute.workspace.base import Base
+from refute.workspace.contract import Base, Recipe
 from refute.workspace.interpreter_facts import interpreter_facts
 from refute.workspace.local import LocalBackend
-from refute.workspace.recipe import Recipe
 
 __all__ = ["empty_jail"]
 

@@ -24,11 +24,10 @@ from refute.core.starting import Variable
 from refute.core.storage import write_output
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.verbs.output import Shown, path_of
+from refute.workspace.contract import Recipe
 from refute.workspace.factory import open_workspace, prepare
-from refute.workspace.gitrun import GitFailed
 from refute.workspace.infer import infer_recipe
-from refute.workspace.recipe import Recipe
-from refute.workspace.repositories import Clone, find_clone
+from refute.workspace.repositories import Clone, GitFailed, find_clone
 from refute_lab.api.reporting import Tabled
 from refute_lab.datasets.rows import read_rows
 from refute_lab.datasets.swe import IssueItem, load_issues

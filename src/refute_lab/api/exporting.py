@@ -17,7 +17,7 @@ from refute.core.remarks import remark
 from refute.errors import InputError, Unavailable
 from refute.verbs.output import Shown, path_of
 from refute.workspace.archives import pack, unpack
-from refute.workspace.base import Base
+from refute.workspace.contract import Base
 from refute_lab.adapters import harbor, harbor_issues
 from refute_lab.adapters.rows import Answers, rows
 from refute_lab.datasets.swe import IssueItem, holds_issues, load_issues

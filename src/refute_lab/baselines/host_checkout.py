@@ -19,9 +19,9 @@ from types import TracebackType
 
 from refute.core.storage import ScratchFolder
 from refute.errors import WorkspaceUnavailable
+from refute.workspace.commands import OutputBuffer
 from refute.workspace.contract import CommandResult, Workspace
-from refute.workspace.gitrun import GitFailed, git
-from refute.workspace.output_buffer import OutputBuffer
+from refute.workspace.repositories import GitFailed, git
 from refute.workspace.rooted_files import MOST_BYTES, put, take
 
 _OUTPUT = 200_000

@@ -20,10 +20,8 @@ from typing import Any, cast
 from refute.core.methods import Spawn
 from refute.core.problems import IssueProblem
 from refute.errors import InputError, WorkspaceUnavailable
-from refute.workspace.base import Base
-from refute.workspace.contract import Workspace
+from refute.workspace.contract import WORK_TREE, Base, Recipe, Runner, Workspace
 from refute.workspace.factory import Backend, open_workspace, prepare
-from refute.workspace.recipe import WORK_TREE, Recipe, Runner
 
 # -- recipes ---------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from refute.core.methods import Bounds
 from refute.core.problems import IssueKey, IssueProblem
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
-from refute.workspace.recipe import Recipe
+from refute.workspace.contract import Recipe
 from refute_lab.baselines.methods.swe_agent import swe_agent
 
 from ...diffing.repositories import git

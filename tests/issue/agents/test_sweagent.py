@@ -10,7 +10,7 @@ from refute.core.methods import Bounds
 from refute.errors import ContextTooLong, InputError, ModelUnavailable
 from refute.issue.drafting.original import Original
 from refute.models.contract import Completion, Message
-from refute.workspace.recipe import Recipe
+from refute.workspace.contract import Recipe
 from refute_lab.baselines.aci.commands import collapsed
 from refute_lab.baselines.methods.swe_agent import command_of_tests, swe_agent, swe_agent_plus
 

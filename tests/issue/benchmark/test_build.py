@@ -20,7 +20,6 @@ from refute.workspace.factory import open_workspace, prepare
 from refute.workspace.infer import infer_recipe
 from refute.workspace.patches import test_files, touched_files
 from refute.workspace.repositories import find_clone
-from refute.workspace.states import PatchedState, state_reports
 from refute_lab.api.benchmarks import build_swt, own_releases
 from refute_lab.datasets.swe import load_issues
 from refute_lab.runs.journal import Journal
@@ -39,6 +38,7 @@ from refute_lab.swt.building.pull_requests import (
 )
 from refute_lab.swt.building.statistics import codebase, statistics
 from refute_lab.swt.grading.coverage import counted_lines
+from refute_lab.swt.states import PatchedState, state_reports
 from refute_lab.swt.workspaces import recipe_of_row
 
 from ...diffing.repositories import commit, git

@@ -10,7 +10,7 @@ import pytest
 
 from refute.core.problems import IssueKey
 from refute.workspace.contract import TestReport, TestResult
-from refute.workspace.statuses import NO_TESTS
+from refute.workspace.running import NO_TESTS
 from refute_lab.swt.grading.grade import Evidence, IssueGrade, grade_evidence
 from refute_lab.swt.grading.reference_reports import (
     Compat,

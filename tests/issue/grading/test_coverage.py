@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from refute.core.problems import IssueKey
 from refute.workspace.contract import TestReport
-from refute.workspace.statuses import NO_TESTS
+from refute.workspace.running import NO_TESTS
 from refute_lab.swt.grading.coverage import change_coverage, counted_lines, executable_lines
 from refute_lab.swt.grading.grade import Evidence, IssueGrade, covered_by
 from refute_lab.swt.grading.grade_records import GradeRecord, summarize

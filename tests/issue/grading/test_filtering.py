@@ -11,10 +11,10 @@ import pytest
 
 from refute.doors import command_line
 from refute.errors import WorkspaceUnavailable
-from refute.workspace.states import state_reports
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.swt.analysis.filters import filter_result
 from refute_lab.swt.grading.filtering import FilterTask, Judgement, judge_fix
+from refute_lab.swt.states import state_reports
 
 from ..shop import CART, FIXED, KEY, PATCH, TEST_PATCH, TESTS, Shop, diff, new_file
 

@@ -13,7 +13,7 @@ import pytest
 from refute.core.problems import IssueKey, IssueProblem
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.workspace.contract import Failure, TestReport, TestResult
-from refute.workspace.statuses import NO_TESTS
+from refute.workspace.running import NO_TESTS
 from refute_lab.api.grading import GradeResult, grade_predictions, tasks_of
 from refute_lab.api.repairs import FixGradeResult, grade_repairs
 from refute_lab.datasets.swe import IssueItem

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from refute.workspace import states
 from refute.workspace.contract import TestReport, Workspace
-from refute.workspace.states import PatchedState, run_lane, run_state, state_reports
+from refute_lab.swt import states
+from refute_lab.swt.states import PatchedState, run_lane, run_state, state_reports
 
 from ..shop import KEY, PATCH, Shop, diff, new_file
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from refute.workspace.contract import TestReport, TestResult
-from refute.workspace.statuses import NO_TESTS, statuses
+from refute.workspace.running import NO_TESTS, statuses
 from refute_lab.swt.grading.verdict import Verdict, combined, judge
 
 FILE = "tests/test_x.py"

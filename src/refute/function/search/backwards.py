@@ -30,7 +30,7 @@ from refute.function.search.vocabulary import vocabulary
 from refute.function.suite import Suite
 from refute.source.syntax import Function, first_line, functions_in, parse_module
 from refute.workspace.contract import TestSelection
-from refute.workspace.warm import run_inside
+from refute.workspace.running import run_inside
 
 MOST_FUNCTIONS = 12
 """Functions of the file that are edited, the most suspected ones."""

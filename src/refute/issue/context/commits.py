@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from refute.core.problems import IssueProblem
 from refute.errors import InputError, WorkspaceUnavailable
-from refute.workspace.gitrun import GitFailed
-from refute.workspace.repositories import find_clone
+from refute.workspace.repositories import GitFailed, find_clone
 
 _COMMITS = 4000
 """That are read, the last ones before the issue: about two years of a busy project."""

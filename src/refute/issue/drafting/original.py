@@ -14,8 +14,7 @@ from refute.errors import PatchRejected
 from refute.source.syntax import first_line, functions_in, readable_module
 from refute.workspace.contract import Failure, TestReport, TestResult, TestSelection, Workspace
 from refute.workspace.patches import added_lines, is_test_file, test_files
-from refute.workspace.running import applied, files_with_tests, run_on
-from refute.workspace.statuses import FAILING
+from refute.workspace.running import FAILING, applied, files_with_tests, run_on
 from refute.workspace.testruns import together
 
 WHOLE = 60.0

@@ -14,11 +14,10 @@ from dataclasses import asdict, astuple
 from pathlib import Path
 
 from refute.core.problems import IssueProblem
-from refute.core.storage import cache_folder
+from refute.core.storage import cache_folder, key_of
 from refute.issue.drafting.bounded_asker import OutOfBounds
-from refute.workspace.cache import key_of
 from refute.workspace.contract import CommandResult, TestReport, TestSelection, Workspace
-from refute.workspace.report_cache import ReportCache
+from refute.workspace.running import ReportCache
 
 _FORMAT = 3
 _LEAST_SECONDS = 1.0

@@ -26,8 +26,15 @@ from refute.issue.drafting.steady import scrubbed
 from refute.source.syntax import readable_module
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 from refute.workspace.patches import added_lines, test_files, touched_files
-from refute.workspace.running import applied, rejection, run_on
-from refute.workspace.statuses import FAILING, TestStatus, newly_failing, statuses
+from refute.workspace.running import (
+    FAILING,
+    TestStatus,
+    applied,
+    newly_failing,
+    rejection,
+    run_on,
+    statuses,
+)
 
 Row = Mapping[str, TestStatus]
 """How each test of a draft stands with a fix applied."""

@@ -15,7 +15,7 @@ from refute.issue.snippet.evidence import ScriptError, Seen, Value
 from refute.issue.snippet.rendering import Style, TestSketch, patch_of, read_marks, with_tests
 from refute.workspace.contract import Failure, TestResult
 from refute.workspace.patches import is_test_file
-from refute.workspace.statuses import FAILING
+from refute.workspace.running import FAILING
 
 _NO_DATABASE = re.compile(r"quer\w+ .*allowed in SimpleTestCase", re.DOTALL)
 

@@ -28,7 +28,7 @@ from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
 from refute.issue.drafting.submission import fix_submission, submission
 from refute.models.contract import Completion, Message, Sampling
 from refute.prompts import render
-from refute.workspace.recipe import Recipe
+from refute.workspace.contract import Recipe
 from refute_lab.baselines.aci import (
     Action,
     Actions,

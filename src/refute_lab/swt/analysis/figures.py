@@ -18,7 +18,7 @@ from refute.core.problems import IssueKey, IssueProblem
 from refute.errors import InputError
 from refute.issue.context.ranking import estimated_tokens
 from refute.workspace.patches import file_patches
-from refute.workspace.statuses import statuses
+from refute.workspace.running import statuses
 from refute_lab.figures import Figure, Share, mean
 from refute_lab.runs.journal import read_header
 from refute_lab.runs.records import ErrorRecord

@@ -20,16 +20,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from refute.core.problems import IssueProblem
-from refute.core.storage import cache_folder
+from refute.core.storage import cache_folder, key_of
 from refute.errors import WorkspaceUnavailable
-from refute.workspace.cache import key_of
 from refute.workspace.contract import Workspace
-from refute.workspace.gitrun import GitFailed
 from refute.workspace.patches import file_patches, split_tests, test_files, touched_files
-from refute.workspace.repositories import Clone
+from refute.workspace.repositories import Clone, GitFailed, version_at
 from refute.workspace.running import holds_tests, rejection
-from refute.workspace.states import PatchedState, run_lane, state_reports
-from refute.workspace.versions_by_tag import version_at
 from refute_lab.runs.journal import Journal
 from refute_lab.runs.records import ErrorRecord
 from refute_lab.swt.building.pull_requests import (
@@ -48,6 +44,7 @@ from refute_lab.swt.building.pull_requests import (
 )
 from refute_lab.swt.grading.coverage import counted_lines
 from refute_lab.swt.grading.grade import unrunnable
+from refute_lab.swt.states import PatchedState, run_lane, state_reports
 from refute_lab.swt.workspaces import recipe_of_row
 
 REASONS = {

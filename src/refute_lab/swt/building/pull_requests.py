@@ -16,9 +16,8 @@ from typing import Any
 
 from refute.errors import InputError
 from refute.workspace.contract import TestReport
-from refute.workspace.gitrun import GitFailed
-from refute.workspace.repositories import Clone
-from refute.workspace.statuses import statuses
+from refute.workspace.repositories import Clone, GitFailed
+from refute.workspace.running import statuses
 from refute_lab.datasets.rows import Row, read_rows
 from refute_lab.runs.records import Number, Schema
 from refute_lab.swt.grading.verdict import Transition, transitions

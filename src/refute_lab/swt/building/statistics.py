@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from refute.errors import WorkspaceUnavailable
-from refute.workspace.gitrun import GitFailed
 from refute.workspace.patches import FilePatch, file_patches
-from refute.workspace.repositories import Clone
+from refute.workspace.repositories import Clone, GitFailed
 
 _WORD = re.compile(r"\w+(?:['’]\w+)?|[^\w\s]")
 

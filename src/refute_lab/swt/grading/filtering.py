@@ -25,9 +25,7 @@ from refute.core.storage import cache_folder
 from refute.errors import WorkspaceUnavailable
 from refute.workspace.factory import Backend
 from refute.workspace.patches import test_files, touched_files
-from refute.workspace.report_cache import ReportCache
-from refute.workspace.running import rejection
-from refute.workspace.states import PatchedState, state_reports
+from refute.workspace.running import ReportCache, rejection
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs.executors import Executor, Processes
 from refute_lab.runs.records import ErrorRecord, Number, Schema
@@ -42,6 +40,7 @@ from refute_lab.swt.grading.repair import (
 )
 from refute_lab.swt.grading.tasks import digest_of
 from refute_lab.swt.grading.verdict import Status, attributed, golden_runs, judge
+from refute_lab.swt.states import PatchedState, state_reports
 from refute_lab.swt.workspaces import spawner
 
 

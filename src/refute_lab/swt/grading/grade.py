@@ -17,10 +17,7 @@ from refute.core.problems import IssueKey, IssuePrediction
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.workspace.contract import TestReport, Workspace
 from refute.workspace.patches import file_patches, is_test_file, test_files, touched_files
-from refute.workspace.report_cache import ReportCache
-from refute.workspace.running import files_with_tests
-from refute.workspace.states import PatchedState, run_lane
-from refute.workspace.statuses import NO_TESTS
+from refute.workspace.running import NO_TESTS, ReportCache, files_with_tests
 from refute_lab.swt.grading.coverage import (
     ChangeCoverage,
     Executable,
@@ -30,6 +27,7 @@ from refute_lab.swt.grading.coverage import (
     with_counts,
 )
 from refute_lab.swt.grading.verdict import Status, Verdict, fails_before, judge
+from refute_lab.swt.states import PatchedState, run_lane
 
 Mode = Literal["tests", "reproduction"]
 """`reproduction`: the patch adds a script, and its exit status decides."""

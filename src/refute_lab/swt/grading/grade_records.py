@@ -14,8 +14,7 @@ from typing import Literal
 from refute.core.files import parse_json, read_file, unpack
 from refute.core.problems import IssueKey
 from refute.errors import InputError
-from refute.workspace.report_cache import read_report, report_data
-from refute.workspace.statuses import TestStatus
+from refute.workspace.running import TestStatus, read_report, report_data
 from refute_lab.figures import Figure, mean
 from refute_lab.runs.records import Count, ErrorRecord, Number, Schema
 from refute_lab.swt.grading.coverage import ChangeCoverage, counted_lines

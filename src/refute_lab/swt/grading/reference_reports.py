@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from refute.core.problems import IssueKey
-from refute.workspace.contract import TestReport, TestResult
+from refute.workspace.contract import Runner, TestReport, TestResult
 from refute.workspace.patches import added_lines, removed_lines
-from refute.workspace.recipe import Runner
 from refute_lab.swt.grading.coverage import Counts, Line
 from refute_lab.swt.grading.grade import Evidence, IssueGrade
 

@@ -36,10 +36,7 @@ from refute.workspace.contract import TestReport
 from refute.workspace.control import turned_green
 from refute.workspace.factory import Backend
 from refute.workspace.patches import file_patches, split_fix, test_files, touched_files
-from refute.workspace.report_cache import ReportCache
-from refute.workspace.running import rejection
-from refute.workspace.states import PatchedState, run_lane, state_reports
-from refute.workspace.statuses import TestStatus, statuses
+from refute.workspace.running import ReportCache, TestStatus, rejection, statuses
 from refute_lab.figures import Figure, mean
 from refute_lab.runs.executors import Executor, Processes
 from refute_lab.runs.records import Count, ErrorRecord, Number, Schema
@@ -48,6 +45,7 @@ from refute_lab.swt.grading.coverage import counted_lines
 from refute_lab.swt.grading.tasks import GradingTask, content_of, grown, stands
 from refute_lab.swt.grading.verdict import attributed, golden_runs, transitions
 from refute_lab.swt.predictions import Prediction, write_predictions
+from refute_lab.swt.states import PatchedState, run_lane, state_reports
 from refute_lab.swt.workspaces import spawner
 
 FixStatus = Literal[

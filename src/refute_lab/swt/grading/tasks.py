@@ -32,9 +32,7 @@ from refute.errors import InputError, WorkspaceUnavailable
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import Backend
 from refute.workspace.patches import test_files
-from refute.workspace.report_cache import ReportCache
-from refute.workspace.running import rejection
-from refute.workspace.states import state_reports
+from refute.workspace.running import ReportCache, rejection
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs.executors import Executor, Processes
 from refute_lab.runs.records import ErrorRecord, WithFiles
@@ -63,6 +61,7 @@ from refute_lab.swt.grading.verdict import (
     works,
 )
 from refute_lab.swt.predictions import PatchType, Prediction, patch_of
+from refute_lab.swt.states import state_reports
 from refute_lab.swt.workspaces import spawner
 
 # -- growing ---------------------------------------------------------------------------------------

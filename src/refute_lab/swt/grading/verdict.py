@@ -22,8 +22,8 @@ from refute.core.methods import Spawn
 from refute.core.problems import IssueKey
 from refute.workspace.contract import TestReport
 from refute.workspace.patches import test_files
-from refute.workspace.states import PatchedState, run_state
-from refute.workspace.statuses import Statuses, TestStatus, statuses
+from refute.workspace.running import Statuses, TestStatus, statuses
+from refute_lab.swt.states import PatchedState, run_state
 
 # -- attribution -----------------------------------------------------------------------------------
 

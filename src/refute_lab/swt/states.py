@@ -21,9 +21,7 @@ from typing import Any
 from refute.core.problems import IssueProblem
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
-from refute.workspace.report_cache import ReportCache
-from refute.workspace.running import files_with_tests
-from refute.workspace.statuses import NO_TESTS
+from refute.workspace.running import NO_TESTS, ReportCache, files_with_tests
 
 _FORMAT = 1
 _AT_ONCE = 200
