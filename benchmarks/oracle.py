@@ -32,12 +32,12 @@ from refute.function.formatting import call_source, value_source
 from refute.function.llm.execution import certain_tests, try_code
 from refute.function.llm.options import Options
 from refute.models.contract import Completion, Message, Sampling, Tally
-from refute.models.scripted import ScriptedModel
 from refute.sandbox import Limits, NotRun, Program, Sandbox
 from refute.sandbox.equality import matches
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.pool import SandboxPool
 from refute.source.literals import NotLiteral, source_of
+from refute.testing.models import ScriptedModel
 from refute_lab.benches.grade import grade_program, grade_tests
 from refute_lab.benches.oracle import expected_outputs
 from refute_lab.datasets import Item, load

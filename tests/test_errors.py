@@ -62,7 +62,7 @@ def test_every_exception_that_leaves_a_module_is_in_the_tree() -> None:
                 strays[f"{module.name}.{name}"] = value
     assert sorted(strays) == [
         "refute.function.scenarios.carving.slicing.CannotCarve",  # counted, and no scenario
-        "refute.models.microbatch.TooLarge",  # halves the batch
+        "refute.models.checkpoint.TooLarge",  # halves the batch
         "refute.models.openai.BodyRefused",  # said by the HTTP client only
         "refute.sandbox.warm.InDoubt",  # the job runs without the warm process
         "refute.workspace.repositories.GitFailed",  # each caller makes it one of the tree

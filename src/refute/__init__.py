@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from refute.issue.contract import Reproduction
     from refute.models.asking import Asked
     from refute.models.contract import Model
-    from refute.models.specs import open_model
+    from refute.models.providers import open_model
     from refute.sandbox import Limits, Outcome, Program, Sandbox
     from refute.sandbox.local import LocalSandbox
     from refute.verbs.debug import DebugOptions, debug
@@ -92,7 +92,7 @@ _HOMES = {
     "refute.issue.contract": ("Reproduction",),
     "refute.models.asking": ("Asked",),
     "refute.models.contract": ("Model",),
-    "refute.models.specs": ("open_model",),
+    "refute.models.providers": ("open_model",),
     "refute.sandbox": ("Limits", "Outcome", "Program", "Sandbox"),
     "refute.sandbox.local": ("LocalSandbox",),
     "refute.verbs.debug": ("DebugOptions", "debug"),

@@ -11,8 +11,8 @@ from refute.diffing.comparison import Effort, Settings
 from refute.diffing.service import Compared, compare, work_of
 from refute.diffing.working import Comparer
 from refute.diffing.written import with_written_inputs
-from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
+from refute.testing.models import ScriptedModel
 
 from .repositories import two
 

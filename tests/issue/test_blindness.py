@@ -27,8 +27,8 @@ from refute.errors import WorkspaceUnavailable
 from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction
 from refute.models.contract import Message
-from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
+from refute.testing.models import ScriptedModel
 from refute.workspace.contract import Base, Workspace
 from refute.workspace.factory import Checkout, in_checkout, installed_copies, open_local, prepare
 from refute.workspace.local import ALL_MEASURES, LocalBackend

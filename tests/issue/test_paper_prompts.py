@@ -24,8 +24,8 @@ from refute.core.methods import Context, Given
 from refute.issue.context.ranking import CONTEXT_TOKENS, estimated_tokens
 from refute.issue.edits import Form, read_edits
 from refute.models.contract import Completion, Message, Sampling
-from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
+from refute.testing.models import ScriptedModel
 
 from ..diffing.repositories import git
 from .projects import DRAFT, FIX, ISSUE, Project, make_project, with_options

@@ -14,8 +14,8 @@ from refute.errors import ContextTooLong, InputError
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import TrialRun
 from refute.models.contract import Message
-from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
+from refute.testing.models import ScriptedModel
 from refute_lab.baselines.methods.libro import JudgedDraft, chosen, libro, says_yes
 from refute_lab.baselines.methods.zeroshot import written_diff, zeroshot, zeroshotplus
 

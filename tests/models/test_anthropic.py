@@ -110,7 +110,7 @@ def test_a_key_is_needed_for_the_service(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_results_of_tools_are_one_turn() -> None:
-    from refute.models.chat import request_body
+    from refute.models.dialects import request_body
 
     tool = Tool("look", "Looks.", '{"type": "object"}')
     calls = (ToolCall("1", "look", '{"at": 1}'), ToolCall("2", "look", "no JSON"))

@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
+from refute.models.cache import Recording, ReplayModel
 from refute.models.contract import Completion, Message, Sampling, Usage
 from refute.models.openai import OpenAIModel
-from refute.models.replay import Recording, ReplayModel
-from refute.models.scripted import ScriptedModel
-from refute.testing.models import CHECKS, Check, Subject, conform
+from refute.testing.models import CHECKS, Check, ScriptedModel, Subject, conform
 
 from .loopback import Behaviour, Loopback, Reply, chat, error, obedient
 
@@ -136,7 +135,7 @@ def test_http(
 
 
 def test_a_recording_reads_as_documented(tmp_path: Path) -> None:
-    """One line, as the docstring of `replay` has it."""
+    """One line, as the docstring of `ReplayModel` has it."""
     path = tmp_path / "answers.jsonl"
     completion = Completion("x", "length", usage=Usage(3, 1))
 

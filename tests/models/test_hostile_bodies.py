@@ -20,11 +20,10 @@ import pytest
 
 from refute.errors import InputError, ModelUnavailable
 from refute.models.budget import Price
-from refute.models.chat import completions
 from refute.models.contract import Completion, Message, Sampling, Usage
-from refute.models.dialects import RetryPolicy
+from refute.models.dialects import RetryPolicy, completions
 from refute.models.openai import LARGEST, OpenAIModel
-from refute.models.specs import open_model
+from refute.models.providers import open_model
 
 from .loopback import Loopback, Reply, chat
 

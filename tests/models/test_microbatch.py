@@ -9,7 +9,7 @@ from concurrent.futures import Future
 import pytest
 
 from refute.errors import ModelUnavailable
-from refute.models.microbatch import MicroBatcher, TooLarge
+from refute.models.checkpoint import MicroBatcher, TooLarge
 
 WAIT = 60.0
 

@@ -20,7 +20,7 @@ from refute.models.budget import Budget
 from refute.models.cache import SampleCache, cache_path
 from refute.errors import BudgetExceeded
 from refute.models.contract import Message
-from refute.models.specs import open_model
+from refute.models.providers import open_model
 from refute.models.session import Session
 
 async def problem(session, number):

@@ -8,11 +8,11 @@ import pytest
 
 from refute.errors import InputError
 from refute.models.budget import FREE, Price, Prices
+from refute.models.cache import ReplayModel
 from refute.models.contract import Usage
 from refute.models.openai import OpenAIModel
-from refute.models.replay import ReplayModel
-from refute.models.scripted import ScriptedModel
-from refute.models.specs import open_model
+from refute.models.providers import open_model
+from refute.testing.models import ScriptedModel
 
 SERVER = "http://models.invalid/v1"
 

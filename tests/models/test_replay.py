@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError, ModelUnavailable
+from refute.models.cache import ReplayModel
 from refute.models.contract import GREEDY, Message, Sampling
-from refute.models.replay import ReplayModel
 
 HELLO = [Message("user", "hello")]
 ASKED = [{"role": "user", "content": "hello"}]

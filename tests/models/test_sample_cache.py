@@ -14,8 +14,13 @@ import pytest
 
 from refute.errors import InputError
 from refute.models.cache import Sample, SampleCache
-from refute.models.contract import Completion, Message, Sampling, Tool, ToolCall, Usage
-from refute.models.serialization import (
+from refute.models.contract import (
+    Completion,
+    Message,
+    Sampling,
+    Tool,
+    ToolCall,
+    Usage,
     completion_from,
     completion_json,
     digest,

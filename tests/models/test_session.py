@@ -12,11 +12,10 @@ import pytest
 
 from refute.errors import BudgetExceeded, ContextTooLong, InputError, ModelUnavailable
 from refute.models.budget import Budget, Ledger, Price, Prices
-from refute.models.cache import SampleCache, cache_path
+from refute.models.cache import Recording, ReplayModel, SampleCache, cache_path
 from refute.models.contract import GREEDY, Completion, Message, Sampling, Usage
-from refute.models.replay import Recording, ReplayModel
-from refute.models.scripted import ScriptedModel
 from refute.models.session import Session, SessionAsker
+from refute.testing.models import ScriptedModel
 
 HELLO = [Message("user", "hello")]
 DOLLAR = Prices({}, {"scripted": Price(1.0, 2.0)})

@@ -17,11 +17,11 @@ from refute.core.registry import METHODS
 from refute.errors import InputError, ModelUnavailable
 from refute.function.llm.options import Options
 from refute.models.contract import Completion, Message, Sampling
-from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
 from refute.prompts import PAPER, prompts_from, render
 from refute.sandbox import Program, Returned
 from refute.sandbox.pool import SandboxPool
+from refute.testing.models import ScriptedModel
 from refute_lab.datasets import load
 from refute_lab.train import attempts, corrupt, rationales, rows
 from refute_lab.train.attempts import AttackingInput

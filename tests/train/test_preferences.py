@@ -11,9 +11,9 @@ import pytest
 
 from refute.errors import InputError
 from refute.models.contract import Completion, Message, Sampling
-from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
 from refute.sandbox.pool import SandboxPool
+from refute.testing.models import ScriptedModel
 from refute_lab.datasets import load
 from refute_lab.train import attempts
 from refute_lab.train.card import card, figures

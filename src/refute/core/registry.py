@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from refute.core.methods import Level, MethodSpec
-    from refute.models.specs import Provider
+    from refute.models.providers import Provider
 
 Thing = TypeVar("Thing")
 
@@ -173,5 +173,5 @@ MODELS: Registry[Provider] = Registry(
     "refute.models",
     ("refute.models.providers",),
     "model",
-    _is_a("refute.models.specs", "Provider"),
+    _is_a("refute.models.providers", "Provider"),
 )

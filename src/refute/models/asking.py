@@ -37,7 +37,7 @@ class Asked:
     model: str | None = parameter(
         None, "openai:NAME, anthropic:NAME, hf:PATH, batch:DIR...", metavar="SPEC"
     )
-    """As `refute.models.specs.specs` says: "openai:NAME"."""
+    """As `refute.models.providers.specs` says: "openai:NAME"."""
     method: str | None = parameter(
         None, "How it is done: see `refute methods`.", metavar="NAME", in_files=True
     )
@@ -110,7 +110,7 @@ async def sessions(asked: Asked) -> AsyncIterator[tuple[Session, Session | None]
     """The open model, and the one that writes the tests where it is another; as in
     `open_sessions`."""
     from refute.models.budget import Budget, Ledger
-    from refute.models.replay import Recording
+    from refute.models.cache import Recording
 
     clerk = OPENER.get()
     async with AsyncExitStack() as stack:
@@ -138,8 +138,8 @@ async def sessions(asked: Asked) -> AsyncIterator[tuple[Session, Session | None]
 def _session(spec: str, asked: Asked, model: Model | None = None, **account: Any) -> Session:
     """`model`: what the spec means; None: it is opened. `account`: as for `Session`."""
     from refute.models.cache import SampleCache, cache_path
+    from refute.models.providers import open_model
     from refute.models.session import Session
-    from refute.models.specs import open_model
 
     own = spec == asked.model or spec.startswith("openai:")
     if model is None:

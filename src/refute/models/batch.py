@@ -47,9 +47,8 @@ from refute.models.batchfile import (
     RequestFile,
     read_answers,
 )
-from refute.models.chat import completions, request_body
-from refute.models.contract import Completion, Message, Sampling, to_be_continued
-from refute.models.serialization import digest
+from refute.models.contract import Completion, Message, Sampling, digest, to_be_continued
+from refute.models.dialects import completions, request_body
 
 _DEFAULT = "default"
 

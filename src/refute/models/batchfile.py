@@ -22,9 +22,8 @@ from typing import Any, Literal
 from refute.core.files import append_whole, open_file, parse_json, read_file
 from refute.core.storage import write_atomically
 from refute.errors import InputError
-from refute.models.chat import completions
 from refute.models.contract import Sampling
-from refute.models.dialects import read_complaint
+from refute.models.dialects import completions, read_complaint
 
 REQUESTS = "requests.jsonl"
 COMPLETE = "requests.complete"

@@ -27,10 +27,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from refute.errors import InputError, ModelUnavailable
-from refute.models.chat import cut_at_stop
-from refute.models.checkpoint import PLAIN_STOP, Checkpoint, CheckpointSource, find, load, reasons
+from refute.models.checkpoint import (
+    PLAIN_STOP,
+    Checkpoint,
+    CheckpointSource,
+    MicroBatcher,
+    TooLarge,
+    find,
+    load,
+    reasons,
+)
 from refute.models.contract import Completion, Message, Sampling, Usage
-from refute.models.microbatch import MicroBatcher, TooLarge
+from refute.models.dialects import cut_at_stop
 
 
 class Draw:

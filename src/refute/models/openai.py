@@ -1,7 +1,7 @@
 """A model behind an OpenAI-compatible server.
 
 Our retries keep one deadline over all tries and share a server's wish to be left alone among all
-requests. Answers are read leniently (see `chat`), and only up to a bound, whatever their status.
+requests. Answers are read leniently (`dialects`), and only up to a bound, whatever their status.
 
 What a server does not take (`seed`, several choices at once, `max_tokens`...) is found out by its
 refusal, said once in the log `refute.models`, and remembered. Whether it goes on with an answer
@@ -24,9 +24,17 @@ from refute.core import extras
 from refute.core.files import parse_json
 from refute.errors import ContextTooLong, InputError, ModelUnavailable, NotContinued
 from refute.models.budget import is_local
-from refute.models.chat import CONTINUING, completions, request_body
 from refute.models.contract import Completion, Message, Sampling, to_be_continued
-from refute.models.dialects import Complaint, RetryPolicy, one_line, read_complaint, retry_after
+from refute.models.dialects import (
+    CONTINUING,
+    Complaint,
+    RetryPolicy,
+    completions,
+    one_line,
+    read_complaint,
+    request_body,
+    retry_after,
+)
 
 if TYPE_CHECKING:
     from httpx import AsyncClient, Response
@@ -306,11 +314,11 @@ class OpenAIModel:
         return {"authorization": f"Bearer {self._key or 'none'}"}
 
     def _sent(self, body: dict[str, Any]) -> dict[str, Any]:
-        """A body of `chat` as the server takes it."""
+        """A body of `dialects` as the server takes it."""
         return body
 
     def _received(self, answer: object) -> object:
-        """An answer as `chat` reads it."""
+        """An answer as `dialects` reads it."""
         return answer
 
     def _optional(self, body: dict[str, Any]) -> list[str]:

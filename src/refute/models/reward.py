@@ -13,9 +13,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from refute.errors import ModelUnavailable
-from refute.models.checkpoint import Checkpoint, CheckpointSource, find, load, reasons
+from refute.models.checkpoint import (
+    Checkpoint,
+    CheckpointSource,
+    MicroBatcher,
+    TooLarge,
+    find,
+    load,
+    reasons,
+)
 from refute.models.contract import Message
-from refute.models.microbatch import MicroBatcher, TooLarge
 
 PAPER_REWARD_MODEL = "hf:Skywork/Skywork-Reward-Llama-3.1-8B-v0.2"
 

@@ -19,10 +19,8 @@ from types import TracebackType
 
 from refute.errors import ModelUnavailable
 from refute.models.budget import Budget, Ledger, Price, Prices
-from refute.models.cache import Sample, SampleCache
-from refute.models.contract import Completion, Message, Model, Sampling, Tally
-from refute.models.replay import Noted, Recording
-from refute.models.serialization import digest
+from refute.models.cache import Noted, Recording, Sample, SampleCache
+from refute.models.contract import Completion, Message, Model, Sampling, Tally, digest
 
 USUAL = Sampling()
 

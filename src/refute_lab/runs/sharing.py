@@ -24,9 +24,11 @@ from refute.core.remarks import remark
 from refute.models.asking import OPENER, Asked, said
 from refute.models.batch import BatchModel, Question, open_batch
 from refute.models.budget import Budget, Ledger, Prices
-from refute.models.contract import Message, Sampling, Tally
-from refute.models.replay import Noted, Recording
-from refute.models.serialization import (
+from refute.models.cache import Noted, Recording
+from refute.models.contract import (
+    Message,
+    Sampling,
+    Tally,
     completion_from,
     message_from,
     message_json,
@@ -59,7 +61,7 @@ class _Paid:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A line of a recording; see `refute.models.replay`."""
+    """A line of a recording; see `refute.models.cache.ReplayModel`."""
 
     messages: tuple[dict[str, Any], ...]
     sampling: dict[str, Any]

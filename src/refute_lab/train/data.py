@@ -31,7 +31,7 @@ from refute.core.storage import write_atomically
 from refute.errors import InputError, ModelUnavailable
 from refute.function.given_tests import parse_invocation
 from refute.models.asking import Asked
-from refute.models.serialization import message_json
+from refute.models.contract import message_json
 from refute.sandbox.pool import AsyncSandbox
 from refute.source.literals import source_of
 from refute_lab.runs.executors import Concurrent, Executor

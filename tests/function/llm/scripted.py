@@ -14,9 +14,9 @@ from refute.core.problems import Expression, FunctionProblem, Invocation
 from refute.function.contract import MethodResult
 from refute.function.llm.results import Trace
 from refute.models.contract import Completion, Message, Sampling, Tally
-from refute.models.scripted import ScriptedModel
 from refute.sandbox import Limits, Outcome, Program, Raised, Returned, values
 from refute.sandbox.loading import SwappableProgram
+from refute.testing.models import ScriptedModel
 
 LIMITS = Limits()
 

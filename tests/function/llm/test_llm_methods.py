@@ -20,8 +20,8 @@ from refute.function.llm.options import Options
 from refute.function.llm.results import NO_EXCEPTION
 from refute.function.methods.no_ut import finds_fault
 from refute.models.contract import Completion, Message, Sampling
-from refute.models.scripted import ScriptedModel
 from refute.prompts import render
+from refute.testing.models import ScriptedModel
 from refute_lab.benches.log import StoredLog, stored_log
 from refute_lab.runs.records import as_data, checked
 

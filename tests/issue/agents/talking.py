@@ -13,8 +13,8 @@ import pytest
 from refute.core.methods import Bounds, Context, MethodSpec
 from refute.issue.contract import Reproduction
 from refute.models.contract import Completion, Message, ToolCall
-from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
+from refute.testing.models import ScriptedModel
 
 from ..projects import Project
 

@@ -14,7 +14,7 @@ import pytest
 from refute.core.methods import Bounds
 from refute.core.problems import IssueKey, IssueProblem
 from refute.models.contract import Message
-from refute.models.scripted import ScriptedModel
+from refute.testing.models import ScriptedModel
 from refute.workspace.contract import Recipe
 from refute_lab.baselines.methods.swe_agent import swe_agent
 

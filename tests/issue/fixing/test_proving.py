@@ -20,8 +20,8 @@ from refute.issue.drafting.bounded_asker import Bounded
 from refute.issue.proving import Kind, Review, _claimed, proven_fix
 from refute.issue.vet import Vetted
 from refute.models.contract import Message
-from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
+from refute.testing.models import ScriptedModel
 from refute.verbs.fix import FixResult, confirmed_in
 from refute.workspace.contract import TestResult
 from refute_lab.api.benching import IssueBenchResult

@@ -14,8 +14,8 @@ from refute.issue.contract import Reproduction
 from refute.issue.methods import redgreen as method
 from refute.issue.methods.redgreen import CONTEXT_TOKENS, redgreen
 from refute.models.contract import Message
-from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
+from refute.testing.models import ScriptedModel
 
 from ..projects import FIX, Project
 from .oracle import Answers

@@ -15,8 +15,8 @@ from refute.issue.contract import Reproduction
 from refute.issue.methods import redgreen as method
 from refute.issue.methods.redgreen import redgreen
 from refute.models.contract import Completion, Message, Sampling
-from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
+from refute.testing.models import ScriptedModel
 from refute.workspace.contract import TestSelection
 
 from ..projects import FIX as GOLDEN
