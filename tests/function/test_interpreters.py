@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from refute.core.pathfiles import read_path_files
 from refute.doors import command_line
 from refute.errors import InputError
 from refute.function.interpreters import interpreter_of
+from refute.sandbox.interpreter import read_path_files
 
 PYENV = Path.home() / ".pyenv" / "versions"
 CODE = '''\

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from refute.core.problems import Call, UnitTest
 from refute.sandbox import Killed, OutOfMemory, Raised, Returned, TimedOut, values
-from refute.sandbox.decoding import decode
 from refute.sandbox.equality import CHECKERS, Expected, equal, expect, expect_test, matches
+from refute.sandbox.nodes import decode
 
 NAN = math.nan
 

@@ -7,9 +7,9 @@ import pytest
 
 from refute.core.problems import Call
 from refute.sandbox import Limits, Program, Returned
-from refute.sandbox.decoding import decode
 from refute.sandbox.equality import Expected, equal, matches
 from refute.sandbox.local import LocalSandbox
+from refute.sandbox.nodes import decode
 from refute.sandbox.values import digest, encode
 
 CLASSES = """

@@ -136,7 +136,7 @@ def test_a_fork_of_the_client_starts_a_server_of_its_own() -> None:
 
 
 def test_a_stopped_server_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("refute.sandbox.waiting.SILENCE", 0.5)
+    monkeypatch.setattr("refute.sandbox.pool.SILENCE", 0.5)
     monkeypatch.setattr("refute.sandbox.local._PATIENCE", 0.5)
     box = LocalSandbox()
     sentinel(box)
@@ -219,7 +219,7 @@ def test_nothing_is_left_where_the_janitor_was_killed(
 
 
 def test_a_long_job_is_not_silence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("refute.sandbox.waiting.SILENCE", 2.0)
+    monkeypatch.setattr("refute.sandbox.pool.SILENCE", 2.0)
     with LocalSandbox() as box:
         sleepy = Program(code="import time\ndef f(): time.sleep(60)", entry_point="f")
         assert box.run(sleepy, [Call()], Limits(wall=3.0)) == [TimedOut("wall")]
@@ -300,7 +300,7 @@ def test_verdicts_do_not_depend_on_how_busy_the_machine_is() -> None:
 
 @pytest.mark.parametrize("seconds", [0.02, 9.0], ids=["many calls", "many calls cut short"])
 def test_a_long_job_gives_signs_of_life(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    monkeypatch.setattr("refute.sandbox.waiting.SILENCE", 1.5)
+    monkeypatch.setattr("refute.sandbox.pool.SILENCE", 1.5)
     count = 150 if seconds < 1 else 5
     with LocalSandbox() as box:
         calls = [Call(args=(seconds,))] * count

@@ -9,8 +9,7 @@ import pytest
 
 from refute.core.problems import Call, DoctestSession, UnitTest, Want
 from refute.sandbox import Limits, Program, Returned, TimedOut
-from refute.sandbox.doctest_check import shows
-from refute.sandbox.equality import expect_test, matches
+from refute.sandbox.equality import expect_test, matches, shows
 from refute.sandbox.local import LocalSandbox
 
 CODE = """

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refute.sandbox.decoding import decode
 from refute.sandbox.equality import equal
+from refute.sandbox.nodes import decode
 from refute.sandbox.values import Incomplete, MalformedValue, Unencodable, encode
 
 ATOMS = (

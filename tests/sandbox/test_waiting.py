@@ -15,8 +15,7 @@ from refute.core.problems import Call
 from refute.errors import SandboxUnavailable
 from refute.sandbox import Limits, Outcome, Program, Returned, Sandbox, TimedOut
 from refute.sandbox.local import LocalSandbox
-from refute.sandbox.pool import SandboxPool
-from refute.sandbox.waiting import run_in_steps
+from refute.sandbox.pool import SandboxPool, run_in_steps
 
 LIMITS = Limits(cpu=0.3)
 DOUBLE = Program("def f(x):\n    return 2 * x\n", "f")
@@ -130,7 +129,7 @@ def test_a_caller_that_goes_away_waits_for_the_server_that_starts() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="stops the process below the server, too")
 def test_a_server_without_a_word_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("refute.sandbox.waiting.SILENCE", 0.4)
+    monkeypatch.setattr("refute.sandbox.pool.SILENCE", 0.4)
     monkeypatch.setattr("refute.sandbox.local._PATIENCE", 0.3)
     made: list[LocalSandbox] = []
 

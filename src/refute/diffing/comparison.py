@@ -33,7 +33,7 @@ class Settings:
     """Scenarios in a row that show nothing new, all changed lines reached, after which it is
     enough."""
     end: float = math.inf
-    """When the time for all functions is up (`refute.sandbox.waiting.end_after`); those that come
+    """When the time for all functions is up (`refute.sandbox.pool.end_after`); those that come
     later cannot be told."""
     steady: bool = False
     """Rounds of one size, whatever the time they take: the same scenarios run on every machine."""

@@ -26,8 +26,7 @@ from refute.function.examples.subject import crosses
 from refute.function.formatting import NO_EXCEPTION, NO_OUTPUT
 from refute.function.target import Module
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Sandbox
-from refute.sandbox.doctest_check import without_addresses
-from refute.sandbox.equality import expect_test, matches
+from refute.sandbox.equality import expect_test, matches, without_addresses
 from refute.source.literals import NotLiteral, parse_literal, read_call
 from refute.source.syntax import parse_expression
 

@@ -10,10 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from refute.core.pathfiles import inside, may_be_shown, read_path_files
 from refute.errors import InputError
 from refute.function.target import Module
-from refute.sandbox.interpreter import OLDEST, Interpreter
+from refute.sandbox.interpreter import OLDEST, Interpreter, inside, may_be_shown, read_path_files
 from refute.workspace.infer import own_interpreter
 
 if TYPE_CHECKING:

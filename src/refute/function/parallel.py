@@ -92,7 +92,7 @@ class Searching:
     proposed: bool = False
     """`debug`: each function is looked at on top of what is only proposed for others, too."""
     end: float = math.inf
-    """When there is no time left for any (`refute.sandbox.waiting.end_after`)."""
+    """When there is no time left for any (`refute.sandbox.pool.end_after`)."""
 
     def seconds(self, share: float) -> float:
         """For one function, of which this is the share in the time that is left; 0: none is."""

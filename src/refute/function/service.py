@@ -98,7 +98,7 @@ class FunctionOptions(Asked):
         None, "Interpreter to run on (active, or .venv's).", for_agents=True
     )
     end: float = math.inf
-    """When the time for all functions together is up (`refute.sandbox.waiting.end_after`)."""
+    """When the time for all functions together is up (`refute.sandbox.pool.end_after`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ from refute.core.remarks import remark
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.function.contract import Line, ProjectRuns, Ran, Seen
 from refute.function.given_tests import ENVIRONMENT
-from refute.sandbox.doctest_check import without_addresses
+from refute.sandbox.contract import ELSEWHERE
+from refute.sandbox.equality import without_addresses
 from refute.source.syntax import Function, first_line
 from refute.workspace.contract import TestSelection, Workspace
 from refute.workspace.factory import committed, in_checkout
@@ -32,9 +33,6 @@ from refute.workspace.running import reason_of, run_inside
 
 SECONDS = 60.0
 """For running the tests once."""
-ELSEWHERE = {"TZ": "XYZ-13:45", "LC_ALL": "C", "COLUMNS": "53", "LINES": "17", "USER": "somebody",
-             "PYTHONHASHSEED": "7"}  # fmt: skip
-"""Other surroundings, in which a red test is run once more."""
 
 ENDLESS = "DoesNotEnd"
 """What a test raises in the process that runs it when it takes too long, which says nothing."""
@@ -134,7 +132,9 @@ def _run(workspace: Workspace, root: Path, tests: Path) -> Suite:
     if red:
         job = {**job, "files": {}, "only": [test.id for test in red]}
         with suppress(WorkspaceUnavailable):
-            records, _ = run_inside(workspace, files, job, SECONDS, ELSEWHERE)
+            records, _ = run_inside(
+                workspace, files, job, SECONDS, {**ELSEWHERE, "PYTHONHASHSEED": "7"}
+            )
             again = {one.id: one for one in _ran(records)}
     told: Counter[str] = Counter()
     kept = []

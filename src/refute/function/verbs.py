@@ -29,7 +29,7 @@ from refute.function.source import unified_diff
 from refute.function.target import Module, problem_of
 from refute.sandbox import Limits, Program, Sandbox
 from refute.sandbox.equality import expect_test, matches
-from refute.sandbox.waiting import Timed
+from refute.sandbox.pool import Timed
 
 if TYPE_CHECKING:
     from refute.function.search.backwards import ProjectRepair

@@ -20,7 +20,7 @@ from refute.gating.reading import Reading
 from refute.gating.running import Standing
 from refute.gating.shown import found_by_running
 from refute.issue.vet import Vetted, vet_fix
-from refute.sandbox.waiting import end_after
+from refute.sandbox.pool import end_after
 from refute.workspace.contract import Workspace
 
 _SECONDS = 2.0

@@ -8,7 +8,7 @@ from types import CodeType
 from typing import Any, Protocol
 
 from refute.core.problems import Invocation
-from refute.sandbox import decoding, values
+from refute.sandbox import nodes, values
 
 Code = str | CodeType | bytes
 """Source, or what the trusted side compiled, also marshalled (what it mentions is then not
@@ -39,6 +39,11 @@ class Program:
     bodies: tuple[CodeType, ...] = ()
     """Code objects of functions, each in the place of the one in `code` with the same qualified
     name and first line: a variant's difference. Whoever holds such a function sees the change."""
+
+
+ELSEWHERE = {"TZ": "XYZ-13:45", "LC_ALL": "C", "COLUMNS": "53", "LINES": "17", "USER": "somebody",
+             "LOGNAME": "somebody"}  # fmt: skip
+"""Variables of other surroundings, in which a red test is run once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +115,7 @@ class Returned:
         try:
             return self._value
         except AttributeError:
-            self._value: Any = decoding.decode(self.data)
+            self._value: Any = nodes.decode(self.data)
             return self._value
 
     @property

@@ -22,10 +22,11 @@ from typing import Any
 from refute.core.problems import Invocation
 from refute.core.starting import python_options
 from refute.errors import SandboxUnavailable
-from refute.sandbox import waiting
+from refute.sandbox import pool
 from refute.sandbox.cleanup import inode, remove
 from refute.sandbox.contract import (
     DEFAULT_LIMITS,
+    ELSEWHERE,
     Code,
     Killed,
     Limits,
@@ -45,7 +46,7 @@ from refute.sandbox.payloads import (
     sealed,
     shared,
 )
-from refute.sandbox.waiting import Waits, finished
+from refute.sandbox.pool import Waits, finished
 
 __all__ = ["ALL_MEASURES", "LocalSandbox"]
 
@@ -250,7 +251,7 @@ class LocalSandbox:
             "preload": [*_PRELOAD, *["datetime"] * elsewhere, *heavy],
             "quick": _QUICK,
             "seed": seed,
-            "elsewhere": elsewhere,
+            "elsewhere": ELSEWHERE if elsewhere else {},
             "processes": 64 if "namespaces" in measures else 4096,
         }
         return _Connection(config, python)
@@ -267,7 +268,7 @@ class _Connection:
     """Of the processes that did the last job."""
 
     def __init__(self, config: dict[str, Any], python: Interpreter) -> None:
-        config["client"], config["heartbeat"] = os.getpid(), waiting.SILENCE / 12
+        config["client"], config["heartbeat"] = os.getpid(), pool.SILENCE / 12
         config["name"] = f"refute-{os.getpid()}-{os.urandom(8).hex()}"
         self._directory = os.path.join(config["scratch"], config["name"])
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, _SOCKET_KIND)
@@ -289,7 +290,7 @@ class _Connection:
             raise SandboxUnavailable(f"cannot start {python.program}: {error}") from None
         finally:
             theirs.close()
-        self.channel.settimeout(waiting.SILENCE)
+        self.channel.settimeout(pool.SILENCE)
         try:
             hello: dict[str, Any] = json.loads(self._word())
         except BaseException:
@@ -305,7 +306,7 @@ class _Connection:
         try:
             data = self.channel.recv(_REPLY_BYTES)
         except TimeoutError:
-            raise waiting.silent() from None
+            raise pool.silent() from None
         if not data:
             raise _Ended(f"the sandbox server ended: {self._last_words()}")
         return data

@@ -19,7 +19,7 @@ from types import CodeType
 from typing import Any
 
 from refute.core.problems import Call, DoctestSession, Invocation, Scenario
-from refute.sandbox import decoding, values
+from refute.sandbox import nodes, values
 from refute.sandbox.contract import (
     Code,
     Limits,
@@ -226,7 +226,7 @@ def _outcome(body: bytes, on_import: bool = False) -> Outcome:
     if len(body) > _EXCEPTION_BYTES:
         return malformed
     try:
-        kind, message, line, kinds = decoding.decode(b"M" + body[1:])
+        kind, message, line, kinds = nodes.decode(b"M" + body[1:])
     except (values.MalformedValue, TypeError, ValueError):
         return malformed
     texts = (kind, message, *kinds) if type(kinds) is list else (None,)

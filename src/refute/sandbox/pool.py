@@ -1,25 +1,224 @@
-"""A few sandboxes behind an async interface, for many problems that are worked on at once.
+"""Sandboxes for many problems at once, and work that waits for a sandbox's server in steps.
 
 A `LocalSandbox` does one job at a time. A job of the pool waits for a free place, never for a
-certain sandbox.
+certain sandbox. A thread waits for a server, or an event loop that does other work meanwhile: to
+wake a thread for each program costs more than the trusted side's own work.
 """
 
 from __future__ import annotations
 
+import math
+import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar
 
 from refute.core.problems import Invocation
 from refute.errors import SandboxUnavailable
-from refute.sandbox.contract import DEFAULT_LIMITS, Limits, Outcome, Program, Sandbox, takes_code
-from refute.sandbox.waiting import Waits, finished, waited
-
-__all__ = ["AsyncSandbox", "InlineSandbox", "SandboxPool"]
+from refute.sandbox.contract import (
+    DEFAULT_LIMITS,
+    Limits,
+    NotRun,
+    Outcome,
+    Program,
+    Sandbox,
+    takes_code,
+)
 
 Result = TypeVar("Result")
+
+SILENCE = 60.0
+"""Seconds without a word of a server, which gives signs of life twelve times as often."""
+Waits = Generator[socket.socket | None, None, Result]
+"""Steps, each with what the next waits for: that a socket can be read; None: that a server starts,
+which takes a thread for a while. Who goes on at once waits in the next step."""
+
+
+def finished(steps: Waits[Result]) -> Result:
+    """All of the steps in this thread, which waits."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+
+def run_in_steps(
+    box: Sandbox, program: Program, calls: Sequence[Invocation], limits: Limits
+) -> Waits[list[Outcome]]:
+    """As `Sandbox.run`; one step where the sandbox knows no smaller ones."""
+    steps = getattr(box, "steps", None)
+    if steps is None:
+        return box.run(program, calls, limits)
+    results = yield from steps([program], calls, limits)
+    return results[0]  # type: ignore[no-any-return]
+
+
+async def waited(steps: Waits[Result]) -> Result:
+    """All of the steps in this event loop, which goes on meanwhile."""
+
+    try:
+        turn = _next(steps)
+        while not isinstance(turn, _End):
+            if turn is None:
+                turn = await _in_thread(steps)
+                continue
+            try:
+                await _readable(turn)
+            except TimeoutError:
+                steps.throw(silent())
+            turn = _next(steps)
+        return turn.value
+    finally:
+        steps.close()
+
+
+async def _in_thread(steps: Waits[Result]) -> socket.socket | _End[Result] | None:
+    """The next step in a thread. A caller that goes away waits for it all the same: a server that
+    starts belongs to a sandbox, which no other job may have meanwhile."""
+    import asyncio
+
+    step = asyncio.ensure_future(asyncio.to_thread(_next, steps))
+    try:
+        return await asyncio.shield(step)
+    except asyncio.CancelledError:
+        while not step.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([step])
+        raise
+
+
+def silent() -> SandboxUnavailable:
+    """What is said of a server that does not say a word."""
+    return SandboxUnavailable(f"no word from the server for {SILENCE:g} s")
+
+
+@dataclass(frozen=True, slots=True)
+class _End(Generic[Result]):
+    value: Result
+
+
+def _next(steps: Waits[Result]) -> socket.socket | _End[Result] | None:
+    try:
+        return next(steps)
+    except StopIteration as end:
+        return _End(end.value)
+
+
+async def _readable(channel: socket.socket) -> None:
+    """Wait until it can be read. Raises `TimeoutError`."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+    place = channel.fileno()
+    loop.add_reader(place, _set, ready)
+    silence = loop.call_later(SILENCE, _give_up, ready)
+    try:
+        await ready
+    finally:
+        silence.cancel()
+        loop.remove_reader(place)
+
+
+def _set(ready: Any) -> None:
+    if not ready.done():
+        ready.set_result(None)
+
+
+def _give_up(ready: Any) -> None:
+    if not ready.done():
+        ready.set_exception(TimeoutError())
+
+
+# -- deadline --------------------------------------------------------------------------------------
+
+
+_DEFAULT = Limits()
+
+
+def end_after(seconds: float | None) -> float:
+    """`time.monotonic()` when so many seconds are over; None: never.
+
+    A verb takes it as it begins, before anything is read, and hands it on: all processes of a
+    machine share this clock.
+    """
+    return math.inf if seconds is None else time.monotonic() + seconds
+
+
+@dataclass(slots=True)
+class Timed:
+    """Implements `refute.sandbox.Sandbox` on top of another: what is not done in time is `NotRun`.
+
+    One place holds the promise in wall time, for calls that sleep, slow imports and busy machines.
+    """
+
+    box: Sandbox
+    deadline: float = math.inf
+    """`time.monotonic()` at which to stop."""
+    spent: bool = False
+    """Whether something was not run for lack of time."""
+
+    def run(
+        self, program: Program, calls: Sequence[Invocation], limits: Limits = _DEFAULT
+    ) -> list[Outcome]:
+        """See `Sandbox.run`."""
+        return self.run_variants([program], calls, limits)[0]
+
+    def run_variants(
+        self, programs: Sequence[Program], calls: Sequence[Invocation], limits: Limits = _DEFAULT
+    ) -> list[list[Outcome]]:
+        """See `Sandbox.run_variants`."""
+        if self.deadline == math.inf:
+            return self.box.run_variants(programs, calls, limits)
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            self.spent = self.spent or bool(calls)
+            return [[NotRun() for _ in calls] for _ in programs]
+        if limits.run_wall is None or limits.run_wall > left:
+            limits = replace(limits, run_wall=left)
+        rows = self.box.run_variants(programs, calls, limits)
+        self.spent = self.spent or time.monotonic() >= self.deadline
+        return rows
+
+    @contextmanager
+    def sooner(self, seconds: float) -> Iterator[None]:
+        """Inside, time is up so many seconds sooner: they are kept back for what comes after."""
+        self.deadline -= seconds
+        try:
+            yield
+        finally:
+            self.deadline += seconds
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() >= self.deadline
+
+    @property
+    def takes_code(self) -> bool:
+        """See `Sandbox.takes_code`."""
+        return takes_code(self.box)
+
+    def protections(self) -> dict[str, bool]:
+        """See `Sandbox.protections`."""
+        return self.box.protections()
+
+    def close(self) -> None:
+        """The sandbox belongs to the caller."""
+
+    def __enter__(self) -> Timed:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+__all__ = ["AsyncSandbox", "InlineSandbox", "SandboxPool"]
 
 
 class AsyncSandbox(Protocol):

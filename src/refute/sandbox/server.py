@@ -74,7 +74,6 @@ class Server:
     def __init__(self, channel: socket.socket, config: dict[str, Any]) -> None:
         self.channel = channel
         self.config = config
-        self.processes: Any = load_neighbour("processes")
         self.child = load_neighbour("child")
         states, tidy = load_neighbour("states"), load_neighbour("cleanup")
         self.values = load_neighbour("values", load_neighbour("nodes"), states)
@@ -82,22 +81,22 @@ class Server:
         self.child.naming = load_neighbour("naming")  # type: ignore[attr-defined]
         self.child.loading = load_neighbour("loading")  # type: ignore[attr-defined]
         self.child.observing = load_neighbour("observing", states, tidy)  # type: ignore[attr-defined]
-        self.child.spawning = load_neighbour("spawning")  # type: ignore[attr-defined]
         self.warm = load_neighbour("warm")
         self.kept = self.warm.Kept()
         on_linux = sys.platform.startswith("linux")
         linux = load_neighbour("isolation") if on_linux else None
         parts = (linux, load_neighbour("seccomp"), tidy)
         self.confined: Any = load_neighbour("confinement").Confinement(channel, config, *parts)
-        made = config, self.child, self.values, self.processes, self.confined
-        self.births: Any = load_neighbour("births").Births(*made)
+        made = config, self.child, self.values, self.confined
+        self.around: Any = load_neighbour("births")
+        self.births = self.around.Births(*made)
         self.baseline = 0
         self.next_beat = 0.0
         self.imports: dict[int, float] = {}  # CPU seconds of each module's first, by its place
         self.spent = 0.0  # CPU seconds of children, up to the last reply
         self.left = 0.0  # wall seconds for what is still to be run
         self.tainted = False  # whether something resisted the clearing up behind a child
-        self.client = self.processes.watch_process(config["client"])
+        self.client = self.around.watch_process(config["client"])
 
     # -- serving -----------------------------------------------------------------------------------
 
@@ -200,7 +199,7 @@ class Server:
 
     def reply(self, following: int, cuts: list[list[Any]]) -> bytes:
         """What came of a job, but for what is in the result file."""
-        before, self.spent = self.spent, self.processes.spent_by_children()
+        before, self.spent = self.spent, self.around.spent_by_children()
         head = REPLY.pack(following, self.tainted, self.left, self.spent - before)
         return head + json.dumps(cuts).encode() if cuts else head
 
@@ -261,7 +260,7 @@ class Server:
         warm = self.warm.Warm(pid, listener, self.confined, space)
         end = self.watch(lambda: pid, 0, request, -1, 0, warm)
         if end == READY:
-            self.imports.setdefault(place, self.processes.cpu_time(pid))
+            self.imports.setdefault(place, self.around.cpu_time(pid))
         if end != READY:
             warm.close()
             if end[0] == "spent":  # another run may have more time
@@ -269,7 +268,7 @@ class Server:
         elif (
             not warm.seal(0, self.births.descriptors)
             or not self.confined.is_clean()
-            or self.processes.cpu_time(pid) < self.config["quick"]
+            or self.around.cpu_time(pid) < self.config["quick"]
         ):
             self.kept.refuse(place)
             self.warm.end(warm)
@@ -311,14 +310,14 @@ class Server:
         # in any: a text that hangs while it is loaded must not take as long as a slow package may.
         loaded = None if retry else self.imports.get(place)
         header, calling = self.child.HEADER, self.child.CALLING
-        with self.processes.Exit(self.channel, self.client, warm) as exited:
+        with self.around.Exit(self.channel, self.client, warm) as exited:
             pid = exited.watch(born)
             while True:
                 if exited.wait(tick):
                     _, status = os.waitpid(pid, 0)
                     code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else status >> 8
                     if code < 0:
-                        return "killed", f"signal {-code} ({self.processes.signal_name(-code)})"
+                        return "killed", f"signal {-code} ({self.around.signal_name(-code)})"
                     return "killed", f"exited with status {code}"
                 if exited.orphaned:  # the client is gone
                     os.kill(pid, signal.SIGKILL)
@@ -331,7 +330,7 @@ class Server:
                 elif warm.waits is not None:
                     return READY
                 wall_now = time.monotonic()
-                cpu_now = self.processes.cpu_time(pid)
+                cpu_now = self.around.cpu_time(pid)
                 cpu_used += min(cpu_now - cpu_then, most)
                 waited += min(wall_now - wall_then, most)
                 self.left -= min(wall_now - wall_then, most)

@@ -22,7 +22,7 @@ An encoding is one tag byte and a body:
   has more items. It equals nothing, itself included.
 
 The encoder runs inside the sandbox next to hostile code and may be made to lie about the value of
-the program that it runs in, never about another. `decoding` reads the bytes on the trusted side.
+the program that it runs in, never about another. `nodes.decode` reads bytes on the trusted side.
 """
 
 from __future__ import annotations

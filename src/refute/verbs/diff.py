@@ -27,7 +27,7 @@ from refute.diffing.service import Compared, Diffed, compare, work_of
 from refute.diffing.working import Comparer
 from refute.errors import InputError
 from refute.models.asking import Asked, open_sessions
-from refute.sandbox.waiting import end_after
+from refute.sandbox.pool import end_after
 from refute.verbs.declared import OUTPUT, MethodCommand, offered
 from refute.verbs.options import (
     fail_on_option,

@@ -16,7 +16,7 @@ from refute.function.service import Collected, FunctionOptions, Opened, open_sub
 from refute.function.source import diff_name
 from refute.function.target import Module, Targets
 from refute.function.verbs import Fix, Hunt, fixed_code
-from refute.sandbox.waiting import end_after
+from refute.sandbox.pool import end_after
 from refute.verbs.output import Form, Reported, consoles, status_of_states
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from refute.issue.choosing import chosen_reproducer
 from refute.issue.issue_text import read_issue
 from refute.issue.observed_calls import ObservedCall, observed_differences
 from refute.issue.vet import vet_fix
-from refute.sandbox.waiting import end_after
+from refute.sandbox.pool import end_after
 from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.issues import IssueOptions, VetResult, read_fix, reproduced, with_bounds
 from refute.verbs.options import form_options

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from refute.core.pathfiles import inside, may_be_shown, read_path_files
 from refute.core.storage import cache_folder
 from refute.errors import WorkspaceUnavailable
+from refute.sandbox.interpreter import inside, may_be_shown, read_path_files
 from refute.workspace.contract import Base, Recipe
 from refute.workspace.local import LocalBackend
 from refute.workspace.rooted_files import take

@@ -34,11 +34,11 @@ from refute.sandbox import (
     Returned,
     Sandbox,
     TimedOut,
-    decoding,
+    nodes,
     values,
 )
 from refute.sandbox.equality import Expected
-from refute.sandbox.waiting import Waits, finished, run_in_steps
+from refute.sandbox.pool import Waits, finished, run_in_steps
 from refute_lab.runs.records import Count, Number, checked
 
 DEFAULT_LIMITS = Limits()
@@ -277,7 +277,7 @@ def _read(file: Path, count: int, limits: Limits) -> _Results | None:
             at += size
         for output in outputs:
             if output is not None:
-                decoding.decode(output)
+                nodes.decode(output)
     except (OSError, ValueError):  # a `MalformedValue` is one
         return None
     return _allowances(steps, limits), outputs, list(ends), stored.seconds

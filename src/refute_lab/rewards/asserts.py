@@ -23,7 +23,7 @@ from refute.core.problems import Call
 from refute.errors import InputError
 from refute.sandbox import Limits, Outcome, Program, Returned, Sandbox, naming
 from refute.sandbox.contract import Code
-from refute.sandbox.decoding import decode
+from refute.sandbox.nodes import decode
 from refute.sandbox.values import MalformedValue
 from refute.source.syntax import parse_module
 from refute_lab.rewards.calls import PASSED, imports, said, short

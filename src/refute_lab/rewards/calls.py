@@ -16,7 +16,7 @@ from refute.sandbox import (
     TimedOut,
 )
 from refute.sandbox.equality import matches
-from refute.sandbox.waiting import Waits
+from refute.sandbox.pool import Waits
 from refute_lab.benches.grade import STOP_AFTER
 from refute_lab.benches.oracle import steps_within
 from refute_lab.rewards.task import Task

@@ -14,8 +14,8 @@ from refute.core.problems import Call
 from refute.errors import InputError
 from refute.sandbox import NotRun, Outcome, Program, Returned, Sandbox
 from refute.sandbox.local import LocalSandbox
+from refute.sandbox.pool import Waits, finished
 from refute.sandbox.values import MalformedValue
-from refute.sandbox.waiting import Waits, finished
 from refute_lab.benches.oracle import run_within
 from refute_lab.rewards.asserts import run_asserts
 from refute_lab.rewards.calls import PASSED, imports, patience, run_calls, said, short

@@ -16,7 +16,7 @@ from refute.function.search.engine import search
 from refute.function.target import open_target
 from refute.sandbox import NotRun, Program, Returned
 from refute.sandbox.local import LocalSandbox
-from refute.sandbox.waiting import Timed
+from refute.sandbox.pool import Timed
 from refute.source.syntax import lifted_limits
 
 

@@ -29,7 +29,7 @@ from refute.function.examples.scripts import (
 )
 from refute.function.examples.session_calls import Row, agreed, calls_made, looking_at
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
-from refute.sandbox.doctest_check import shows, without_addresses
+from refute.sandbox.equality import shows, without_addresses
 from refute.sandbox.values import MalformedValue
 from refute.source.literals import NotLiteral, parse_literal
 from refute.source.syntax import try_parse_statements

@@ -19,8 +19,8 @@ from refute.sandbox import (
     Sandbox,
     TimedOut,
 )
-from refute.sandbox.decoding import decode
-from refute.sandbox.doctest_check import without_addresses
+from refute.sandbox.equality import without_addresses
+from refute.sandbox.nodes import decode
 from refute.sandbox.values import Incomplete, Iterated, MalformedValue, Opaque, from_node
 
 LIMITS = Limits(cpu=0.5, loading=10.0, memory=1 << 30, output=4 << 20)

@@ -15,8 +15,7 @@ from refute.function.search.rules import few_variants
 from refute.function.search.staged import is_staged, told
 from refute.function.search.trial import Trial, TrialResult, starved
 from refute.sandbox import NotRun, Outcome, Raised, Returned, TimedOut
-from refute.sandbox.doctest_check import without_addresses
-from refute.sandbox.equality import expect_test, matches
+from refute.sandbox.equality import expect_test, matches, without_addresses
 from refute.sandbox.values import MalformedValue, encode
 from refute.source.literals import NotLiteral, parse_literal
 from refute.source.syntax import try_parse_statements

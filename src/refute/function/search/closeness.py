@@ -8,8 +8,7 @@ from typing import Any
 
 from refute.core.problems import Want
 from refute.sandbox import Outcome, Returned
-from refute.sandbox.doctest_check import shows
-from refute.sandbox.equality import Expected, equal
+from refute.sandbox.equality import Expected, equal, shows
 from refute.sandbox.values import MalformedValue
 from refute.source.literals import NotLiteral, parse_literal
 

@@ -47,7 +47,7 @@ from refute.function.search.synthesis import expressed, expressible
 from refute.function.search.varied import optional_parameters, varied
 from refute.sandbox import Limits, NotRun, Program, Sandbox
 from refute.sandbox.equality import expect_test, matches
-from refute.sandbox.waiting import Timed
+from refute.sandbox.pool import Timed
 from refute.source.syntax import find_function
 
 __all__ = ["search", "trusted_tests"]
