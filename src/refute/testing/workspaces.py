@@ -1,4 +1,4 @@
-"""What every workspace must do, as a list of checks; each backend's tests run all of them.
+"""A list of checks that every workspace must pass; each backend's tests run all of them.
 
 first, later = make_repository(folder)
 SUBJECT = Subject(open=lambda: MyWorkspace(folder, first), first=first, later=later)
@@ -61,11 +61,15 @@ diff --git a/shop/cart.py b/shop/cart.py
 +        result = max(0, result - discount)
      return result
 """
+SAME_SIZE = FIX.replace(
+    "-        result = result - discount", "-        result = result * discount"
+).replace("max(0, result - discount)", "result - discount")
 SECRET_LATER = "the fix that nobody may see"
 
 
 def git(folder: Path, *words: str, at: int = 1_700_000_000) -> str:
-    """What git says; `at`: the time of a commit, as people's commits are older than their use."""
+    """Run git and return its output; `at`: the time of a commit, as people's commits are older than
+    their use."""
     who = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"]
     env = os.environ | {"GIT_COMMITTER_DATE": f"{at} +0000"}
     done = subprocess.run(
@@ -232,6 +236,18 @@ def reading_and_writing(subject: Subject, workspace: Workspace) -> None:
     for path in ("../x", "/etc/x", "a/../../x", "", ".", "a/.."):
         with pytest.raises(OSError, match=r"."):
             workspace.write(path, b"")
+
+
+@check
+def compiled_code_is_of_the_text(subject: Subject, workspace: Workspace) -> None:
+    old = workspace.read("shop/cart.py").replace(b"- discount", b"+ discount")
+    call = "from shop.cart import total; print(total([9], 2))"
+    show = f"touch -d @1800000000 shop/cart.py; python -c '{call}'"
+    for text, total in ((old, "11\n"), (old.replace(b"+ discount", b"* discount"), "18\n")):
+        workspace.write("shop/cart.py", text)
+        assert workspace.run(show).output == total
+    workspace.apply(SAME_SIZE)
+    assert workspace.run(show).output == "7\n"
 
 
 @check

@@ -16,8 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from refute.core.files import parse_json
-from refute.core.storage import write_atomically
+from refute.core.storage import parse_json, write_atomically
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.workspace.contract import (
     Failure,
@@ -49,7 +48,7 @@ NO_TESTS = TestReport(results=(), status="finished")
 
 @dataclass(frozen=True, slots=True)
 class Statuses:
-    """How each test stands in one state."""
+    """Status of each test in one state."""
 
     tests: Mapping[str, TestStatus]
     files: Mapping[str, str]
@@ -69,7 +68,7 @@ class Statuses:
 
 
 def statuses(report: TestReport) -> Statuses:
-    """How each test of a report stands; of results with one id the worst counts.
+    """Return the status of each test of a report; of results with one id the worst counts.
 
     The test that was running when the run crashed or ran out of time has failed; what was to come
     after it is unknown.
@@ -124,7 +123,7 @@ def applied(workspace: Workspace, *patches: str) -> Iterator[Workspace]:
 
 
 def rejection(workspace: Workspace, *patches: str) -> str:
-    """Why the patches do not apply, one after another; "" where they do."""
+    """Return why the patches do not apply, one after another; "" if they do."""
     if not all(map(str.strip, patches)):
         return "the patch is empty"
     try:
@@ -165,7 +164,8 @@ def run_on(
 
 
 def holds_tests(source: str) -> bool:
-    """Whether a file defines a test function or a class of tests (helpers and data do not)."""
+    """Return whether a file defines a test function or a class of tests (helpers and data do
+    not)."""
     return _TESTS.search(source) is not None
 
 
@@ -282,7 +282,6 @@ def run_inside(
     for options in ("-o addopts=", ""):
         workspace.write(_RESULTS, b"")  # those of an earlier run are not this one's
         words = [
-            "PYTHONDONTWRITEBYTECODE=1",  # of a text of the same size and second it would be stale
             f'PYTHONPATH="$PWD/{_FOLDER}${{PYTHONPATH:+:$PYTHONPATH}}"',
             "exec python -m pytest -p refute_inside -q --color=no",
             "--continue-on-collection-errors",
@@ -318,7 +317,7 @@ def _read(workspace: Workspace) -> Iterator[dict[str, Any]]:
 
 
 def reason_of(output: str) -> str:
-    """What pytest says in a line of why it does not run."""
+    """Return the line in which pytest says why it does not run."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     telling = [line for line in lines if "Error" in line or "error:" in line.lower()]
     return (telling or lines or ["pytest printed nothing"])[-1][:200]

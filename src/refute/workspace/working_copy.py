@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.workspace.contract import (
@@ -17,6 +18,7 @@ from refute.workspace.contract import (
     TestSelection,
     Workspace,
 )
+from refute.workspace.patches import touched_files
 from refute.workspace.repositories import PATCH, QUIET, SAFE_OPTIONS
 from refute.workspace.testruns import NotStarted, nearest, run_tests
 
@@ -32,10 +34,12 @@ class WorkingCopy:
     def __init__(self, backend: ExecutionBackend, recipe: Recipe) -> None:
         self._backend = backend
         self._recipe = recipe
+        self._has_run = False
+        """Whether something was run since the tree was at the commit."""
 
     @property
     def root(self) -> Path:
-        """Where the tree lies for the programs inside it."""
+        """Path of the tree for the programs inside it."""
         return Path(self._backend.tree)
 
     def apply(self, patch: str) -> None:
@@ -52,6 +56,7 @@ class WorkingCopy:
         done = self._git(options, given=data, repository=False)
         if done.status:
             raise PatchRejected(_reason(done.err))
+        self._forget_compiled(touched_files(patch))
 
     def read(self, path: str) -> bytes:
         """A file of the tree, as it is now. Raises OSError."""
@@ -60,6 +65,7 @@ class WorkingCopy:
     def write(self, path: str, data: bytes) -> None:
         """Make or replace a file of the tree. Raises OSError for a path that leads out of it."""
         self._backend.put(path, data)
+        self._forget_compiled([path])
 
     def files(self) -> Sequence[str]:
         """Paths of all tracked and new files that are not ignored, sorted."""
@@ -84,6 +90,7 @@ class WorkingCopy:
         A runner that does not start is a fault of the environment where it does not start on the
         commit either: `WorkspaceUnavailable`. Else it is the doing of what was changed.
         """
+        self._has_run = True
         try:
             return run_tests(self._backend, self._recipe, selection, count_lines or {}, timeout)
         except NotStarted as error:
@@ -95,7 +102,7 @@ class WorkingCopy:
             return error.report
 
     def _starts(self, selection: TestSelection, timeout: float) -> bool:
-        """Whether the runner starts on the commit; the workspace is left there."""
+        """Return whether the runner starts on the commit; the workspace is left there."""
         self.reset()
         recipe = self._recipe
         if recipe.runner == "pytest":
@@ -112,6 +119,7 @@ class WorkingCopy:
         """Run a shell command in the tree; stdout and stderr together."""
         if "\0" in command:
             raise ValueError("a command cannot hold a null character")
+        self._has_run = True
         shell = ("/bin/sh", "-c", command)
         done = self._backend.execute(
             shell, env=env, timeout=timeout, keep=_AGENT_OUTPUT, merge=True
@@ -131,9 +139,10 @@ class WorkingCopy:
     def reset(self) -> None:
         """Back to the commit: every change and every new file is gone."""
         self._backend.reset()
+        self._has_run = False
 
     def protections(self) -> Mapping[str, bool]:
-        """What is active here: name of the measure -> whether it holds."""
+        """Return the protections here: name of the measure -> whether it holds."""
         return self._backend.protections()
 
     def close(self) -> None:
@@ -145,6 +154,17 @@ class WorkingCopy:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+    def _forget_compiled(self, paths: Iterable[str]) -> None:
+        """Remove what Python compiled of files that are new: of a text of the same size and second
+        it takes that for this one's."""
+        lines = []
+        for path in filter(lambda one: one.endswith(".py"), paths if self._has_run else ()):
+            folder, _, name = f"./{path}".rpartition("/")
+            lines.append(f"rm -f {quote(folder)}/__pycache__/{quote(name[:-3])}.*.pyc\n")
+        if lines:
+            given = "".join(lines).encode("utf-8", "surrogateescape")
+            self._backend.execute(("/bin/sh", "-s"), given=given)
 
     # -- git, inside, on a git directory that nothing inside can change ----------------------------
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 import math
-import shlex
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -135,7 +134,7 @@ class ProjectRepair:
         wanted = [*turned, *(test.id for test in green)]
         if not wanted:
             return "", ""
-        self._write(code)
+        self.suite.workspace.write(self.file, code.encode())
         chosen = TestSelection(_files(wanted))
         try:
             report = self.suite.workspace.run_tests(chosen, timeout=CONFIRMING)
@@ -145,14 +144,6 @@ class ProjectRepair:
         if not report.trusted:
             return report.remark, ""
         return next((f"{name} would fail" for name in wanted if name not in passed), ""), ""
-
-    def _write(self, code: str) -> None:
-        """Put the code into the file, and away what Python compiled of it: of a text of the same
-        size that was written in the same second it takes that for this one's."""
-        folder, _, name = self.file.rpartition("/")
-        compiled = f"{shlex.quote(folder or '.')}/__pycache__/{shlex.quote(name[:-3])}.*.pyc"
-        self.suite.workspace.write(self.file, code.encode())
-        self.suite.workspace.run(f"rm -f -- {compiled}")
 
     def _held(
         self, tried: Sequence[_Tried], red: Sequence[Ran], green: Sequence[Ran], code: str,
@@ -182,7 +173,7 @@ class ProjectRepair:
                 for one in tried
             ],
         }
-        self._write(code)
+        self.suite.workspace.write(self.file, code.encode())
         records, _ = run_inside(
             self.suite.workspace, _files(t.id for t in (*red, *green)), job, seconds
         )
