@@ -20,7 +20,7 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from refute.verbs.settings import declared_options
+from refute.verbs.config import declared_options
 
 from .diffing.repositories import commit, git
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from refute.source.newer_syntax import in_older_syntax
-from refute.source.syntax import parse_module, try_parse
+from refute.source.syntax import in_older_syntax, parse_module, try_parse
 
 NEWER = Path.home() / ".pyenv/versions/3.13.0"
 PLACES = """

@@ -25,12 +25,12 @@ from refute.core.parameters import (
 )
 from refute.core.registry import METHODS
 from refute.doors import command_line
-from refute.doors.arguments import arguments_of, options_for
+from refute.doors.verbs import arguments_of, options_for
 from refute.errors import InputError
 from refute.models.asking import Asked
+from refute.verbs.config import declared_options
 from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.hunt import HuntOptions
-from refute.verbs.settings import declared_options
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "methods.md"
 
@@ -186,7 +186,7 @@ def test_an_option_of_a_verb_is_one_field(monkeypatch: pytest.MonkeyPatch) -> No
     assert "How deep (2)." in run(command, ["--help"]).output
     assert run(command, ["--depth", "10"]).exit_code == 2
 
-    monkeypatch.setattr("refute.verbs.settings.command_of", lambda verb: command)
+    monkeypatch.setattr("refute.verbs.config.command_of", lambda verb: command)
     declared = declared_options("deep")["depth"]
     assert (declared.kind, declared.default, declared.in_files) == ("integer", 2, True)
 

@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from refute.verbs.init import InitResult, init
     from refute.verbs.issues import ReproduceResult, VetResult
     from refute.verbs.judge import JudgeResult, judge
-    from refute.verbs.red_green import RedGreenResult, red_green
     from refute.verbs.reproduce import ReproduceOptions, reproduce
     from refute.verbs.vet import RankedFixes, VetOptions, rank_fixes, vet
     from refute.workspace.contract import Workspace
@@ -105,7 +104,6 @@ _HOMES = {
     "refute.verbs.init": ("InitResult", "init"),
     "refute.verbs.issues": ("ReproduceResult", "VetResult"),
     "refute.verbs.judge": ("JudgeResult", "judge"),
-    "refute.verbs.red_green": ("RedGreenResult", "red_green"),
     "refute.verbs.reproduce": ("ReproduceOptions", "reproduce"),
     "refute.verbs.vet": ("RankedFixes", "VetOptions", "rank_fixes", "vet"),
     "refute.workspace.contract": ("Workspace",),
@@ -153,7 +151,6 @@ __all__ = [
     "Outcome",
     "Program",
     "RankedFixes",
-    "RedGreenResult",
     "RefuteError",
     "ReproduceOptions",
     "ReproduceResult",
@@ -188,7 +185,6 @@ __all__ = [
     "problem_of",
     "rank_fixes",
     "read_examples",
-    "red_green",
     "refine",
     "reproduce",
     "search",

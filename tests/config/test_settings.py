@@ -14,9 +14,9 @@ import refute
 from refute.core.settings import OF_FILES, variables
 from refute.core.starting import Variable
 from refute.errors import InputError
+from refute.verbs.config import CONFIGURED, declared_options, defaults_for
 from refute.verbs.declared import SET_BY_SETTINGS
 from refute.verbs.hunt import HuntOptions
-from refute.verbs.settings import CONFIGURED, declared_options, defaults_for
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -247,5 +247,5 @@ def test_a_variable_of_its_own_has_no_method_looked_up(
     for one in Variable:
         monkeypatch.delenv(one, raising=False)
     monkeypatch.setenv(name, "x")
-    monkeypatch.setattr("refute.verbs.settings.declared_options", None)
+    monkeypatch.setattr("refute.verbs.config.declared_options", None)
     assert defaults_for("hunt", []) == {}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from refute.core.selection import presets_of
+from refute.core.registry import presets_of
 from refute.doors import command_line
 from refute_lab.benches.summary import read_result
 from refute_lab.report.function_study import run_labels

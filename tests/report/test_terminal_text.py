@@ -11,12 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from refute.core.problems import IssuePrediction
+from refute.core.remarks import remark
 from refute.issue.contract import Reproduction
 from refute.issue.vet import Vetted
 from refute.results.text.consoles import SafeConsole
 from refute.results.text.issues import print_vetted
 from refute.verbs import output
-from refute.verbs import output as status
 from refute.workspace.contract import Failure, TestResult
 
 HOSTILE = {
@@ -76,8 +76,9 @@ def test_colours_still_work() -> None:
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_remarks_and_errors(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    output.remark(output.consoles()[1], [HOSTILE[kind]])
-    assert status.fail(HOSTILE[kind], 2) == 2
+    output.show_remarks()
+    remark([HOSTILE[kind]])
+    assert output.fail(HOSTILE[kind], 2) == 2
     err = capsys.readouterr().err
     assert all(char.isprintable() or char == "\n" for char in err), ascii(err)
     assert err.count("\n") == 2

@@ -1,1 +1,1 @@
-"""What all rooms share: words, methods and their parameters, registries, files, errors said."""
+"""Common parts of all rooms: problems, methods and their parameters, registries, files, remarks."""

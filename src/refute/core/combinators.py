@@ -27,7 +27,7 @@ def succession(hits: float, of: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Ballot(Generic[T]):
-    """How a vote went."""
+    """Result of a vote."""
 
     k: int
     asked: int
@@ -49,7 +49,7 @@ class Ballot(Generic[T]):
 
     @property
     def confidence(self) -> float:
-        """How far the winner may be believed, in (0, 1): `succession`.
+        """Return the trust in the winner, in (0, 1): `succession`.
 
         Four of four, where the vote stopped early, are not eight of eight, and neither is
         certainty.
@@ -149,8 +149,8 @@ def rank(candidates: Iterable[T], key: Callable[[T], Any]) -> list[tuple[int, T]
 def cross_check(
     rows: Sequence[Sequence[T]], same: Callable[[T, T], bool] = operator.eq
 ) -> list[float]:
-    """How far each program is vouched for by the others: for each row the mean share, over its
-    columns, of the other rows that hold the same there, in [0, 1].
+    """Return for each row the mean share, over its columns, of the other rows that hold the same
+    there, in [0, 1]: how far the others vouch for a program.
 
     A row is what one program did on each of the inputs. Right programs agree with one another,
     wrong ones rarely do (CodeT, Chen et al. 2022, with shares for its consensus sets).
@@ -171,7 +171,7 @@ def _needed(k: int) -> int:
 
 
 def decided(counts: Sequence[int], left: int, needed: int) -> bool:
-    """Whether `left` more samples can no longer change the outcome of a vote.
+    """True if `left` more samples can no longer change the outcome of a vote.
 
     `counts`: votes of the distinct values, in the order in which they were first seen. The outcome
     is the value with the most votes, the first seen of equals, if it has `needed`; else none.

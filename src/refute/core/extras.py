@@ -1,4 +1,4 @@
-"""Where refute is installed from, and its optional parts: what each needs, and how to get it."""
+"""Source of this installation, and optional parts: their packages, and how to install them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from refute.core.files import parse_json
+from refute.core.storage import parse_json
 from refute.errors import InputError
 
 PUBLISHED = False

@@ -1,4 +1,4 @@
-"""What a method is: a problem and a context in, a result out. One contract for both levels.
+"""The contract of methods at both levels: a problem and a context in, a result out.
 
     @method("mine", summary="two greedy answers", asks_model=True)
     async def mine(problem: FunctionProblem, *, ctx: Context, options: MineOptions) -> MethodResult:
@@ -51,7 +51,7 @@ Spawn = Callable[[], "Workspace"]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What one issue may cost. Calls are samples asked of the model."""
+    """Bounds for one issue. Calls are samples asked of the model."""
 
     calls: int = parameter(60, "Samples of the model for one issue, at most.", at_least=1)
     seconds: float = parameter(1800.0, "For one issue, at most.", above=0)
@@ -61,7 +61,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a method is told besides the issue and the code (SWT-Bench, Table 5)."""
+    """Extra input of a method besides the issue and the code (SWT-Bench, Table 5)."""
 
     test_files: tuple[str, ...] = ()
     """The files that the tests shall go to."""
@@ -107,7 +107,7 @@ _NO_SANDBOX: Any = _NoSandbox()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a method may use. What was not given raises its `Unavailable` on the first use."""
+    """Services for a method. One that is missing raises its `Unavailable` on the first use."""
 
     model: Asker = _NO_MODEL
     tester: Asker | None = None
@@ -235,7 +235,7 @@ def method(
 
 
 def finished(work: Coroutine[Any, Any, Result_]) -> Result_:
-    """What a coroutine returns that waits for nothing, driven in this thread.
+    """Run a coroutine that waits for nothing in this thread; return its result.
 
     For methods that compute (`MethodSpec.cpu_bound`): Ctrl-C ends them at once, where
     `asyncio.run` would wait for them to come back to its loop, and asyncio, which takes a tenth of

@@ -32,7 +32,7 @@ _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Said:
-    """What `parameter` was told."""
+    """Arguments of `parameter`."""
 
     help: str = ""
     flag: str = ""

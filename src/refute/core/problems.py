@@ -98,7 +98,7 @@ Invocation = Call | Expression | DoctestSession | Scenario | ProjectTest
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """What the last example of a `DoctestSession` must show, compared by `doctest`'s rules."""
+    """Expected output of the last example of a `DoctestSession`, compared by `doctest`'s rules."""
 
     text: str | None
     """Expected output, ending in a line feed; "": none; None: it does not matter."""
@@ -109,7 +109,7 @@ class Want:
 
 
 class Trust(IntEnum):
-    """How far the expected output of a unit test may be believed, most trusted first."""
+    """Source of an expected output, most trusted first."""
 
     STATED = 0
     """The user gave it as a test, or the description states it formally (doctest, assert, ==)."""
@@ -147,7 +147,7 @@ class UnitTest:
 
 @dataclass(frozen=True, slots=True)
 class FunctionProblem:
-    """What a method may see: a description and the code under test."""
+    """Problem of the function level, for methods: a description and the code under test."""
 
     id: str
     description: str
@@ -174,7 +174,7 @@ class FunctionProblem:
 
 @dataclass(frozen=True, slots=True)
 class FunctionKey:
-    """What only a grader may see: the reference code and the private unit tests."""
+    """Answer key of the function level, for graders: reference code and private unit tests."""
 
     id: str
     entry_point: str
@@ -197,7 +197,7 @@ class FunctionKey:
 
 @dataclass(frozen=True, slots=True)
 class FunctionPrediction:
-    """What a function-level method returns for one problem."""
+    """Prediction of a function-level method for one problem."""
 
     problem: str
     """The problem's id."""
@@ -213,7 +213,8 @@ class FunctionPrediction:
 
 @dataclass(frozen=True, slots=True)
 class IssueProblem:
-    """What a method may see: a repository at the commit before the fix, and the issue."""
+    """Problem of the issue level, for methods: a repository at the commit before the fix, and the
+    issue."""
 
     id: str
     """The instance's id, e.g. `django__django-11001`."""
@@ -233,7 +234,7 @@ class IssueProblem:
 
 @dataclass(frozen=True, slots=True)
 class IssueKey:
-    """What only a grader may see: the golden patch and the golden tests."""
+    """Answer key of the issue level, for graders: the golden patch and the golden tests."""
 
     id: str
     patch: str
@@ -246,7 +247,7 @@ class IssueKey:
 
 @dataclass(frozen=True, slots=True)
 class IssuePrediction:
-    """What a reproducer returns for one issue."""
+    """Prediction of a reproducer for one issue."""
 
     problem: str
     patch: str

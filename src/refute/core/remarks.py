@@ -1,4 +1,4 @@
-"""What refute has to say besides its results: one line each, to the logger `refute`.
+"""Remarks besides the results: one line each, to the logger `refute`.
 
 The command line prints them on stderr; in a program they go where its logging sends them.
 """
@@ -39,7 +39,7 @@ def warn_of_gaps(box: Sandbox) -> None:
 
 
 def gaps(held: Mapping[str, bool]) -> list[str]:
-    """What a program may do that it should not, given `Sandbox.protections()`; empty: nothing."""
+    """List what a program may do that it should not, given `Sandbox.protections()`."""
     walls, calls, files = held["namespaces"], held["seccomp"], held["landlock"]
     found = []
     if not walls and not calls:

@@ -15,9 +15,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from refute.core.files import parse_toml, read_file
 from refute.core.parameters import Parameter, check_value, nearest, pairs_of, read_text
 from refute.core.starting import Variable
+from refute.core.storage import parse_toml, read_file
 from refute.errors import InputError
 
 FILE = "pyproject.toml"
@@ -26,7 +26,7 @@ _LARGEST = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What a file sets."""
+    """Settings of a file."""
 
     file: Path
     values: Mapping[str, Any]
@@ -37,7 +37,7 @@ class Table:
         return frozenset(key for key, value in self.values.items() if isinstance(value, dict))
 
     def of(self, verb: str) -> Mapping[str, Any]:
-        """What is set for one verb alone. Raises `InputError` where that is no table."""
+        """Return the settings for one verb alone. Raises `InputError` unless they are a table."""
         found = self.values.get(verb, {})
         if not isinstance(found, dict):
             raise InputError(f"{self.file}: tool.refute.{verb}: must be a table of settings")
@@ -207,7 +207,8 @@ def _check(one: Declared, value: Any, where: str) -> None:
 def set_by_name(
     verb: str, table: Table | None, environment: Mapping[str, str] = os.environ
 ) -> dict[str, tuple[Any, str]]:
-    """What is set for `--set`: name -> value and where, a text where the environment sets it.
+    """Return the settings for `--set`: name -> value and source; a text where the environment sets
+    it.
 
     Raises `InputError` for a table that is none, and for a text that is not NAME=VALUE.
     """

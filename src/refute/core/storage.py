@@ -1,24 +1,134 @@
-"""Where things are kept between runs, and how a file is written: whole or not at all, and never
-through a link that a checkout holds."""
+"""Files: read with bounds, written whole or not at all and through no link of a checkout; the
+cache."""
 
 from __future__ import annotations
 
+import errno
 import fcntl
-import hashlib
-import json
+import io
 import os
 import shutil
+import stat
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Protocol
 
 from refute.core.starting import Variable
 from refute.errors import InputError
 from refute.workspace.rooted_files import open_folder, replace_file
+
+DEEPEST = 100
+"""Objects and lists within each other. Python's recursion ends near 1,000 calls, and what looks at
+a value takes several for each level."""
+
+_CONTAINERS = frozenset({dict, list})
+
+
+def parse_json(text: str | bytes, *, deepest: int = DEEPEST) -> Any:
+    """The value of a JSON text. Raises `ValueError`, its text says what is wrong."""
+    import json
+
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    level = [value] if type(value) in _CONTAINERS else []
+    for _ in range(deepest + 1):
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if type(parent) is dict else parent)
+            if type(child) in _CONTAINERS
+        ]
+        if not level:
+            return value
+    raise ValueError("nested too deeply")
+
+
+_PART = 1 << 20
+LARGEST = 256 << 20
+"""Bytes. More than any file that people or a run write here; less than what fills a memory."""
+
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes | None: ...
+
+
+def read_file(path: Path, *, limit: int = LARGEST, pipe: bool = False) -> bytes:
+    """The content of a regular file; with `pipe` also what comes through a pipe (`/dev/stdin`).
+
+    Raises `OSError` as `open_file` does, and for what is larger than `limit` bytes.
+    """
+    with open_file(path, pipe=pipe) as file:
+        return _read(file, limit, "is", str(path))
+
+
+def parse_toml(text: str | bytes) -> dict[str, Any]:
+    """The table of a TOML text. Raises `ValueError`, its text says what is wrong."""
+    import tomllib
+
+    try:
+        return tomllib.loads(text.decode() if isinstance(text, bytes) else text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def unpack(data: bytes, *, limit: int = LARGEST) -> bytes:
+    """Unpack gzip data. Raises `OSError` for other data, and beyond `limit` bytes."""
+    import gzip
+    import zlib
+
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            return _read(file, limit, "unpacks to what is", None)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise OSError(0, f"is not whole gzip: {error}") from None
+
+
+def _read(file: _Readable, limit: int, verb: str, name: str | None) -> bytes:
+    parts, size = [], 0
+    while part := file.read(_PART):
+        size += len(part)
+        if size > limit:
+            raise OSError(0, f"{verb} larger than the limit of {limit >> 20} MiB", name)
+        parts.append(part)
+    return b"".join(parts)
+
+
+def open_file(path: Path, *, append: bool = False, pipe: bool = False) -> IO[bytes]:
+    """A regular file, to be read; with `append` unbuffered, to be read and written at its end.
+
+    Raises `OSError`, whose `strerror` says for people what is wrong: also for a folder, a device
+    and a FIFO, which is opened without waiting for a writer.
+    """
+    how = os.O_RDWR | os.O_APPEND | os.O_CREAT if append else os.O_RDONLY
+    handle = os.open(path, how | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0), 0o666)
+    kind = os.fstat(handle).st_mode
+    if stat.S_ISREG(kind) or (pipe and stat.S_ISFIFO(kind)):
+        os.set_blocking(handle, True)
+        return open(handle, "ab+" if append else "rb", buffering=0 if append else -1)
+    os.close(handle)
+    why = "is a folder" if stat.S_ISDIR(kind) else "is not a regular file"
+    raise OSError(0, why, str(path))
+
+
+def append_whole(file: IO[bytes], data: bytes) -> None:
+    """One write to the end of an unbuffered file, all or nothing: no half line stays behind.
+
+    Raises `OSError`. Lines that several processes write do not mix.
+    """
+    end = file.seek(0, os.SEEK_END)
+    try:
+        if file.write(data) != len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    except OSError:
+        file.truncate(end)
+        raise
+
 
 SCRATCH = "refute-scratch-"
 """How the names of scratch folders begin."""
@@ -125,6 +235,9 @@ def _split(path: Path) -> tuple[Path, list[str]]:
 
 def key_of(*parts: Any) -> str:
     """A name for what is made of `parts` (JSON values): 16 hexadecimal digits."""
+    import hashlib
+    import json
+
     text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -137,15 +250,17 @@ def ensure(folder: Path, make: Callable[[Path], dict[str, Any]]) -> dict[str, An
     same thing; `kill -9` leaves no lock and no `ready` file, so that the next one begins anew.
     `make` finds `folder` absent. Its exceptions are passed on, and nothing counts as made.
     """
+    import json
+
     ready = folder.with_name(folder.name + ".ready")
     try:
-        return _read(ready)
+        return _facts_of(ready)
     except (OSError, ValueError):
         pass
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _locked(folder.with_name(folder.name + ".lock")):
         try:
-            return _read(ready)
+            return _facts_of(ready)
         except (OSError, ValueError):
             pass
         if folder.exists():
@@ -167,8 +282,8 @@ def adopt(folder: Path, made: Path, facts: dict[str, Any]) -> bool:
     return not made.exists()
 
 
-def _read(ready: Path) -> dict[str, Any]:
-    facts = json.loads(ready.read_text())
+def _facts_of(ready: Path) -> dict[str, Any]:
+    facts = parse_json(ready.read_text())
     if not isinstance(facts, dict):
         raise ValueError(f"{ready} does not hold an object")
     return facts

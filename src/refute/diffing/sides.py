@@ -11,9 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-from refute.core.files import parse_toml
 from refute.core.problems import Scenario
-from refute.core.storage import ScratchFolder
+from refute.core.storage import ScratchFolder, parse_toml
 from refute.diffing.differences import neutral
 from refute.diffing.modules import Module
 from refute.diffing.revisions import Tree

@@ -1,4 +1,4 @@
-"""Where refute is called from: the command line, agents (MCP), editors (LSP), notebooks.
+"""Entries to refute: the command line, agents (MCP), editors (LSP), notebooks.
 
 No logic here: each turns arguments into one call of `refute.verbs`, and its result into the form of
 its protocol. But for the command line, calls run in a process of their own (`calls`, `worker`), so

@@ -1,4 +1,4 @@
-"""What is wrong in one file, for an editor: `hunt`, then `debug`."""
+"""Check one file for an editor: `hunt`, then `debug`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ QUICK = 1.0
 
 
 class CheckFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an editor asks about one file."""
+    """Request of an editor about one file."""
 
     file: str
     python: str = ""
@@ -39,7 +39,7 @@ class CheckedFunction(Struct, frozen=True, kw_only=True):
 
 
 class CheckedFile(Struct, frozen=True, kw_only=True):
-    """What is wrong in a file."""
+    """Problems of one file."""
 
     before: Annotated[str, Meta(description="The file's text as it was looked at.")]
     functions: list[CheckedFunction]
@@ -47,7 +47,7 @@ class CheckedFile(Struct, frozen=True, kw_only=True):
 
 
 def check_file(asked_for: CheckFile, asked: Asked, tell: Callable[[str], None]) -> CheckedFile:
-    """What is wrong in a file, with a fix for each function by itself."""
+    """Return the problems of a file, with a fix for each function by itself."""
     from dataclasses import fields
 
     from refute.results.functions import function_tests

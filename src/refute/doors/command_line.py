@@ -26,10 +26,9 @@ import click
 from refute.core.starting import Variable
 from refute.errors import BAD_INPUT, InputError
 from refute.verbs import VERBS
-from refute.verbs.declared import command_of
+from refute.verbs.config import CONFIGURED, defaults_for
+from refute.verbs.declared import command_of, expanded, no_such_command, starting
 from refute.verbs.output import FAILURES, INTERRUPTED, PIPE_CLOSED, fail, fail_for, show_remarks
-from refute.verbs.settings import CONFIGURED, defaults_for
-from refute.verbs.start import expanded, no_such_command, starting
 
 
 class SafeStream(io.FileIO):
@@ -84,7 +83,7 @@ def _text(raw: SafeStream, before: Any) -> io.TextIOWrapper:
 
 
 def drop_output(*streams: SafeStream) -> None:
-    """Where a reader has gone, what is left for it is dropped: Python does not try it again."""
+    """Drop output that nobody reads any more, so that Python does not try to write it again."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(BrokenPipeError):
             stream.flush()

@@ -29,7 +29,7 @@ SOURCE = "refute"
 
 
 def same_text(document: TextDocument, checked: CheckedFile) -> bool:
-    """Whether the document is still what was looked at."""
+    """True if the document is still the text that was checked."""
     return document.source.replace("\r\n", "\n").replace("\r", "\n") == checked.before
 
 
@@ -58,8 +58,8 @@ def _name(one: CheckedFunction, checked: CheckedFile) -> types.Range:
 def actions(
     document: TextDocument, checked: CheckedFile, wanted: types.Range, *, creates: bool
 ) -> list[types.CodeAction]:
-    """What is offered for the functions whose names lie in a range. `creates`: whether the editor
-    can make files."""
+    """Return the code actions for the functions whose names lie in a range. `creates`: whether the
+    editor can make files."""
     found = []
     for one in checked.functions:
         shown = diagnostic(one, checked)
@@ -132,7 +132,7 @@ def _new_file(path: Path, text: str) -> types.WorkspaceEdit:
 
 
 class _Files:
-    """What is known of the open files."""
+    """Results for the open files."""
 
     def __init__(self, server: LanguageServer, arguments: dict[str, Any]) -> None:
         self._server = server
@@ -154,7 +154,7 @@ class _Files:
         self._publish(uri, [])
 
     def forget(self, uri: str) -> None:
-        """What is known of a file is known no more."""
+        """Forget the results for a file."""
         self._checked.pop(uri, None)
         if (task := self._work.pop(uri, None)) is not None:
             task.cancel()
@@ -205,7 +205,7 @@ class _Files:
         self._server.text_document_publish_diagnostics(params)
 
     def actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
-        """What is offered at a place."""
+        """Return the code actions at a place."""
         uri = params.text_document.uri
         checked = self._checked.get(uri)
         if checked is None:

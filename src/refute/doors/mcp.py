@@ -19,11 +19,10 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from refute.core.files import parse_json
 from refute.core.parameters import nearest
-from refute.doors.arguments import writing
+from refute.core.storage import parse_json
 from refute.doors.calls import all_ended, call
-from refute.doors.verbs import VERBS
+from refute.doors.verbs import VERBS, writing
 from refute.doors.worker import Failed, Fault
 from refute.results import described
 
@@ -116,7 +115,7 @@ class _Tools:
         )
 
     def _fault(self, name: str, arguments: dict[str, Any]) -> str:
-        """What is wrong with a call; "": nothing."""
+        """Return the fault of a call; "" for none."""
         if name not in VERBS:
             return f"{name}: no such tool{nearest(name, VERBS)}; there are {', '.join(VERBS)}"
         known = self._schema(name)["properties"]

@@ -24,7 +24,7 @@ _VERBS = ("debug", "hunt")
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What `%load_ext refute` calls."""
+    """Register the magics; `%load_ext refute` calls this."""
     shell.register_magic_function(partial(_cell_magic, shell), "cell", "refute")
 
 
@@ -56,8 +56,8 @@ def _options(line: str) -> tuple[str, float]:
 def looked_at(
     cell: str, earlier: Iterable[str], *, verb: str, seconds: float
 ) -> DebugResult | HuntResult:
-    """What `hunt` or `debug` (`verb`) finds out about the functions of a cell, in `seconds` for
-    each; `earlier`: the cells before it. Raises `InputError`."""
+    """Run `hunt` or `debug` (`verb`) on the functions of a cell, `seconds` for each; `earlier`: the
+    cells before it. Raises `InputError`."""
     import refute
 
     tree = try_parse(cell)
@@ -73,7 +73,8 @@ def looked_at(
 
 
 def _before(earlier: Iterable[str], names: set[str]) -> str:
-    """What earlier cells defined, each name as it was defined last, and not by this cell."""
+    """Return the definitions of earlier cells, each name as defined last, without those of this
+    cell."""
     kept: dict[str, str] = {}
     for cell in earlier:
         for statement in _statements(cell):

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from refute.doors.arguments import arguments_of, inside
+from msgspec import NODEFAULT, Meta, defstruct
+
+from refute.core.parameters import Options, Parameter, options_with, parameters_of
+from refute.errors import InputError
+from refute.models.asking import Asked
 from refute.verbs.debug import DebugOptions, debug
 from refute.verbs.diff import DiffOptions, diff
 from refute.verbs.gate import GateOptions, gate
@@ -19,6 +25,101 @@ from refute.verbs.vet import VetOptions, judge_fixes
 if TYPE_CHECKING:
     from refute.function.service import Opened
     from refute.verbs.output import Shown
+
+
+_Seconds = Annotated[float, Meta(gt=0, le=86_400, description="Seconds at most.")]
+_Detail = Annotated[bool, Meta(description="Return the whole JSON document.")]
+_TARGETS = ("targets", "only")
+"""The arguments that name files by more than a path."""
+
+
+def arguments_of(options: type[Any], name: str, seconds: float = 300.0) -> type[Any]:
+    """The arguments of a verb, as a type that JSON is checked by and described with. `seconds`: how
+    long it may take where nothing is said."""
+    of_verb = [_argument(one) for one in parameters_of(options) if one.for_agents]
+    common = (("time_limit", _Seconds, seconds), ("detail", _Detail, False))
+    how: dict[str, Any] = {
+        "module": __name__,
+        "kw_only": True,
+        "frozen": True,
+        "forbid_unknown_fields": True,
+    }
+    return defstruct(name, [*of_verb, *common], **how)
+
+
+def writing(options: type[Any]) -> set[str]:
+    """Arguments that write into the checkout: only a server that may write takes them."""
+    return {one.name for one in parameters_of(options) if one.for_agents and one.writes}
+
+
+def _argument(one: Parameter) -> tuple[str, Any, Any]:
+    kind: Any = Literal[one.choices] if one.choices else str if one.kind is Path else one.kind
+    limits = {"ge": one.at_least, "gt": one.above, "le": one.at_most}
+    bounds: Any = {name: limit for name, limit in limits.items() if limit is not None}
+    kind = Annotated[kind, Meta(**bounds)] if bounds else kind
+    kind = list[kind] | kind if one.many else kind | None if one.optional else kind
+    default = str(one.default) if one.kind is Path and one.default else one.default
+    default = NODEFAULT if one.required else default
+    help = f"{one.help} As text, not as a file." if one.text else one.help
+    return one.name, Annotated[kind, Meta(description=help)], default
+
+
+def options_for(
+    kind: type[Options], arguments: Any, asked: Asked, texts: Path, *, outside: bool = False
+) -> Options:
+    """A verb's options: what an agent says of them, and the models that its user named.
+
+    `texts`: a folder for the texts that were handed over. `outside`: paths outside of the folder
+    that the server works in are allowed. Raises `InputError` for other paths.
+    """
+    values = {one.name: getattr(asked, one.name) for one in fields(asked)}
+    for one in parameters_of(kind):
+        if one.for_agents:
+            values[one.name] = _value(one, getattr(arguments, one.name), texts)
+            for path in () if outside or one.text else _paths(one, values[one.name]):
+                inside(path, link=one.name == "python")
+    return options_with(kind, None, values)
+
+
+def _value(one: Parameter, value: Any, texts: Path) -> Any:
+    if one.many:
+        parts = [part for part in ([value] if isinstance(value, str) else value) if part.strip()]
+        if not one.text:
+            return tuple(parts)
+        names = (f"{one.name}-{number}" for number in range(len(parts)))
+        return tuple(map(text_file, (texts / name for name in names), parts))
+    if one.kind is not Path:
+        return value
+    if not (value or "").strip():
+        if one.required:
+            raise InputError(f"{one.name}: is empty")
+        return None
+    return text_file(texts / one.name, value) if one.text else Path(value)
+
+
+def _paths(one: Parameter, value: Any) -> Iterator[str]:
+    if one.kind is Path and value is not None:
+        yield str(value)
+    for target in value if one.name in _TARGETS else ():
+        yield target.partition("::")[0]  # of a module's name a path in the folder, too
+
+
+def text_file(place: Path, text: str) -> Path:
+    """A text that was handed over, as the file that the API reads."""
+    place.write_bytes(text.encode("utf-8", "surrogateescape"))
+    return place
+
+
+def inside(path: Path | str, *, link: bool = False) -> None:
+    """Raise `InputError` for a path outside of the folder that the server works in; `link`: what a
+    link points to may lie outside, as a virtual environment's interpreter does."""
+    place = Path(os.path.abspath(path)) if link else Path(path).resolve()
+    if not place.is_relative_to(Path.cwd().resolve()):
+        raise InputError(
+            f"{path}: lies outside of {Path.cwd()}; the server's user can allow that with "
+            "`refute mcp --allow outside`"
+        )
+
 
 WITHIN = 0.9
 """Part of a call's time that a verb over issues takes for itself: it ends before it is ended."""
@@ -43,7 +144,7 @@ class Verb:
         return arguments_of(self.options, self.run.__name__, seconds)
 
     def limits(self, seconds: float) -> dict[str, Any]:
-        """What bounds its work where it may take so many seconds: fields of `set`."""
+        """Return the fields of `set` that bound a verb's work to some seconds."""
         return {"seconds": WITHIN * seconds} if issubclass(self.options, IssueOptions) else {}
 
 

@@ -27,7 +27,7 @@ _SETTLED = 50
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """What is started for files that changed."""
+    """Runs that are started for changed files."""
 
     verbs: tuple[str, ...]
     """`hunt`, `debug` and `diff`."""

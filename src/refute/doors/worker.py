@@ -42,7 +42,7 @@ Fault = Literal["bad input", "unavailable", "stopped", "internal"]
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What is called."""
+    """Call of a verb."""
 
     verb: str
     arguments: dict[str, Any]
@@ -53,7 +53,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True, tag="progress"):
-    """How far it is, in a line."""
+    """Progress, in a line."""
 
     message: str
 
@@ -118,7 +118,7 @@ def _write(wire: BinaryIO, events: SimpleQueue[Event | None]) -> None:
 def _answer(asked_for: Request, tell: Tell, remarks: list[str]) -> Done:
     from refute.doors.checking import CheckFile, check_file
     from refute.doors.verbs import VERBS
-    from refute.verbs.advice import next_step
+    from refute.verbs.output import next_step
 
     given = dict(asked_for.asked)
     given["record"] = Path(given["record"]) if given.get("record") else None
@@ -136,7 +136,7 @@ def _answer(asked_for: Request, tell: Tell, remarks: list[str]) -> Done:
 
 
 def _run(verb: Verb, asked_for: Request, asked: Asked, tell: Tell) -> Shown:
-    from refute.doors.arguments import options_for
+    from refute.doors.verbs import options_for
 
     arguments = msgspec.convert(asked_for.arguments, verb.arguments)
     asked = replace(asked, set={**asked.set, **verb.limits(arguments.time_limit)})
@@ -163,7 +163,7 @@ def _watch() -> None:
 
 
 class _Remarks(logging.Handler):
-    """What the library has to say besides is told at once, and kept for the answer."""
+    """Handler that sends the library's remarks at once, and keeps them for the answer."""
 
     def __init__(self, tell: Tell, kept: list[str]) -> None:
         super().__init__()

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from refute.core.files import parse_json, read_file
 from refute.core.problems import (
     DoctestSession,
     Expression,
@@ -20,6 +19,7 @@ from refute.core.problems import (
     Want,
 )
 from refute.core.remarks import remark
+from refute.core.storage import parse_json, read_file
 from refute.errors import InputError
 from refute.function.called_as import called_as
 from refute.function.examples.subject import crosses

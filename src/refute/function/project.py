@@ -11,7 +11,7 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-from refute.core.files import parse_toml
+from refute.core.storage import parse_toml
 from refute.sandbox.interpreter import Interpreter
 from refute.source.syntax import parse_module
 

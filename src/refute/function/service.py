@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from refute.core.methods import Context, MethodSpec
 from refute.core.parameters import parameter
 from refute.core.problems import FunctionProblem
+from refute.core.registry import chosen_method, departures, options_of, preset_of
 from refute.core.remarks import remark, warn_of_gaps
-from refute.core.selection import chosen_method, departures, options_of, preset_of
 from refute.errors import InputError
 from refute.function.contract import Ask, MethodResult, Seen, Skipped, State
 from refute.function.given_tests import read_description, read_given

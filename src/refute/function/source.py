@@ -9,8 +9,7 @@ import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
-from refute.core.files import read_file
-from refute.core.storage import write_output
+from refute.core.storage import read_file, write_output
 from refute.errors import InputError
 
 LARGEST_SOURCE = 1 << 20

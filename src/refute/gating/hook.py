@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from refute.core.files import parse_json
-from refute.core.storage import cache_folder, key_of, write_atomically
+from refute.core.storage import cache_folder, key_of, parse_json, write_atomically
 from refute.errors import InputError
 
 if TYPE_CHECKING:

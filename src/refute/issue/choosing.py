@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from refute.core.methods import Given, MethodSpec, Task
-from refute.core.registry import METHODS, method_of
-from refute.core.selection import chosen_method, options_of
+from refute.core.registry import METHODS, chosen_method, method_of, options_of
 from refute.errors import InputError
 from refute.issue.contract import Reproduction
 from refute.models.asking import Asked

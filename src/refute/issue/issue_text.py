@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from refute.core.files import parse_json, read_file
+from refute.core.storage import parse_json, read_file
 from refute.errors import InputError
 
 _LARGEST = 1 << 20

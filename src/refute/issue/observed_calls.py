@@ -16,8 +16,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from refute import recording
-from refute.core.files import parse_json
 from refute.core.methods import Bounds
+from refute.core.storage import parse_json
 from refute.errors import PatchRejected
 from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.drafting.original import Original

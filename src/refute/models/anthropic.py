@@ -99,7 +99,7 @@ def _content(message: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]]:
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    """What a model gave a tool, which need not be JSON."""
+    """Return the arguments that a model gave a tool; they need not be JSON."""
     try:
         value = json.loads(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What is asked for, as data, and the models that it names, open."""
+"""Names of a method and its models as data, and the open models."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Asked:
         of_model=True,
         in_files=True,
     )
-    """Sets what is not in `set`: see `refute.core.selection`."""
+    """Sets what is not in `set`: see `refute.core.registry`."""
     prompts: Path | None = parameter(
         None,
         "Folder of prompt templates that replace built-in ones of the same name.",
@@ -154,7 +154,7 @@ def _session(spec: str, asked: Asked, model: Model | None = None, **account: Any
 
 
 def said(model: str, tally: Tally, waiting: int | None) -> str:
-    """What a model was asked, and of one that is answered later, how many samples are open."""
+    """Say how much a model was asked, and how many samples of a later answer are open."""
     if waiting is None:
         return f"{model}, asked now: {cost_line(tally)}"
     return f"{model}, answered by now: {cost_line(tally)}; open: {waiting:,} samples"

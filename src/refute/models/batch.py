@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from refute.core.files import parse_toml, read_file
+from refute.core.storage import parse_toml, read_file
 from refute.errors import (
     AnswersPending,
     ContextTooLong,
@@ -68,7 +68,7 @@ def open_batch(spec: str) -> BatchModel:
 
 @dataclass(frozen=True, slots=True)
 class _Settings:
-    """How a request's body is made."""
+    """Settings of a request's body."""
 
     model: str = _DEFAULT
     omit: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class _Settings:
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
     def name(self, folder: Path) -> str:
-        """What tells this model from others: its name, or its folder while it has none."""
+        """Name of the model, or its folder while it has no name."""
         name = str(folder.resolve()) if self.model == _DEFAULT else self.model
         return f"batch:{name}" + (f"#{self.tag}" if self.omit or self.body else "")
 

@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from refute.core.files import append_whole, open_file, parse_json, read_file
-from refute.core.storage import write_atomically
+from refute.core.storage import append_whole, open_file, parse_json, read_file, write_atomically
 from refute.errors import InputError
 from refute.models.contract import Sampling
 from refute.models.dialects import completions, read_complaint
@@ -151,7 +150,7 @@ class RequestFile:
             raise InputError(f"{self._mark}: cannot be written: {error.strerror}") from None
 
     def _note(self, parts: Iterable[BatchPart]) -> None:
-        """What the file asks for, as it is now."""
+        """Note the requests of the file as it is now."""
         self._open = {}
         for part in parts:
             asked = self._open.setdefault(part.digest, set())
@@ -292,7 +291,7 @@ def _torn(path: Path) -> bool:
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:
-    """What changes when another process changes the file."""
+    """Return values that change when another process changes the file."""
     try:
         status = path.stat()
     except FileNotFoundError:

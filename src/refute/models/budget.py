@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
-from refute.core.files import parse_toml, read_file
 from refute.core.starting import Variable
+from refute.core.storage import parse_toml, read_file
 from refute.errors import BudgetExceeded, InputError
 from refute.models.contract import Completion, Message, Model, Sampling, Usage
 
@@ -98,7 +98,7 @@ class Prices:
 
 
 def is_local(url: str) -> bool:
-    """Whether an address is on this machine."""
+    """Return whether an address is on this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -170,8 +170,7 @@ class _Cost:
 
 
 class Ledger:
-    """What has been spent of a budget and what is reserved, by one model or by several. For one
-    event loop."""
+    """Spent and reserved parts of a budget, of one model or several. For one event loop."""
 
     def __init__(self, budget: Budget) -> None:
         """Nothing is spent yet."""

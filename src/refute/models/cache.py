@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from refute.core.files import append_whole, open_file, parse_json, read_file
-from refute.core.storage import cache_folder
+from refute.core.storage import append_whole, cache_folder, open_file, parse_json, read_file
 from refute.errors import InputError, ModelUnavailable, NotContinued
 from refute.models.contract import (
     Completion,

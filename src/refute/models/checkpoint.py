@@ -105,7 +105,8 @@ class MicroBatcher(Generic[Item, Answer]):
             _fail(job.future, ModelUnavailable("the model is closed"))
 
     def _gather(self, *, patient: bool) -> list[_Job[Item, Answer]]:
-        """What arrives within the window; if `patient`, the window opens with the first arrival."""
+        """Return the jobs that arrive within the window; if `patient`, the window opens with the
+        first arrival."""
         arrived: list[_Job[Item, Answer]] = []
         deadline = None if patient else time.monotonic() + self._window
         while True:
@@ -167,7 +168,7 @@ PLAIN_STOP = "\nUser:"
 
 @dataclass(frozen=True, slots=True)
 class CheckpointSource:
-    """What to load: each a local folder or the id of a repository on the model hub."""
+    """Model and adapter to load: each a local folder or the id of a repository on the model hub."""
 
     base: str
     adapter: str | None = None
@@ -210,7 +211,7 @@ class Checkpoint:
         return self._tokens(text)
 
     def exchange(self, asked: Sequence[Message], answer: str) -> list[int]:
-        """What is asked and the assistant's whole answer as tokens. Raises as `prompt`."""
+        """Return the question and the assistant's whole answer as tokens. Raises as `prompt`."""
         if not self.has_template:
             return self._tokens(_plain(asked) + f" {answer}")
         messages = [*asked, Message("assistant", answer)]
@@ -388,7 +389,7 @@ def _named(place: str) -> str:
 
 
 def _pieces(folder: Path) -> Iterator[bytes]:
-    """What tells one state of a local model from another without reading all of it.
+    """Yield bytes that identify the state of a local model without reading all of it.
 
     Files up to 64 MiB (adapters) whole; of larger ones the size and 256 pieces of 4 KiB, evenly
     spread, so that training any one layer shows.

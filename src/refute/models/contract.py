@@ -47,13 +47,14 @@ class Message:
 
 
 def to_be_continued(messages: Sequence[Message]) -> bool:
-    """Whether a conversation ends with the assistant's words, which the model is to go on with."""
+    """Return whether a conversation ends with words of the assistant that the model has to
+    continue."""
     return bool(messages) and messages[-1].role == "assistant"
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How samples are drawn; part of the cache key."""
+    """Sampling parameters; part of the cache key."""
 
     temperature: float = 0.7
     top_p: float = 0.9
@@ -67,8 +68,8 @@ GREEDY = Sampling(temperature=0.0, top_p=1.0)
 
 
 def is_count(value: object) -> TypeGuard[int]:
-    """Whether a server, or a file, may have counted so many tokens: prices are floats, and a float
-    holds no whole number beyond 2**53 exactly (one of 400 digits not at all)."""
+    """Return whether a number can be a count of tokens from a server or a file: prices are floats,
+    and a float holds no whole number beyond 2**53 exactly (one of 400 digits not at all)."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
 
 
@@ -96,7 +97,7 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """What identifies the model in a cache key and a journal, e.g. `openai:gpt-4o-mini`."""
+        """Name of the model in cache keys and journals, e.g. `openai:gpt-4o-mini`."""
         ...
 
     async def generate(
@@ -120,7 +121,7 @@ class Model(Protocol):
 
 @dataclass(slots=True)
 class Tally:
-    """What asking has cost so far."""
+    """Cost of the questions so far."""
 
     requests: int = 0
     """Requests sent to the model (a request may ask for several samples)."""
@@ -136,7 +137,7 @@ class Tally:
     """Waiting for answers, added up over requests (they overlap)."""
 
     def plus(self, other: Tally) -> Tally:
-        """What both have cost; a price that is not known makes the sum unknown."""
+        """Return the cost of both; a price that is not known makes the sum unknown."""
         names = [one.name for one in fields(Tally) if one.name != "usd"]
         sums = {name: getattr(self, name) + getattr(other, name) for name in names}
         known = self.usd is not None and other.usd is not None
@@ -144,11 +145,13 @@ class Tally:
 
 
 class Asker(Protocol):
-    """How a method asks: one per problem; cache, budget and accounting lie behind it."""
+    """Access of a method to its model: one per problem, with cache, budget and accounting behind
+    it."""
 
     @property
     def tally(self) -> Tally:
-        """What this problem's questions have cost, cached samples included at their first price."""
+        """Return the cost of this problem's questions, cached samples included at their first
+        price."""
         ...
 
     async def ask(
@@ -207,7 +210,8 @@ def message_json(message: Message) -> dict[str, Any]:
 
 
 def message_from(document: object) -> Message:
-    """What `message_json` wrote. Raises `ValueError`, its text says which field is wrong."""
+    """Read a message that `message_json` wrote. Raises `ValueError`, its text says which field is
+    wrong."""
     fields = _mapping(document, "message")
     role = fields.get("role")
     if role not in ("system", "user", "assistant", "tool"):
@@ -234,7 +238,8 @@ def sampling_json(sampling: Sampling) -> dict[str, Any]:
 
 
 def sampling_from(document: object) -> Sampling:
-    """What `sampling_json` wrote; a field that is left out has its default. Raises `ValueError`."""
+    """Read parameters that `sampling_json` wrote; a field that is left out has its default. Raises
+    `ValueError`."""
     fields = _mapping(document, "sampling")
     usual = Sampling()
     stop = fields.get("stop", [])
@@ -276,7 +281,8 @@ def completion_json(completion: Completion) -> dict[str, Any]:
 
 
 def completion_from(document: object) -> Completion:
-    """What `completion_json` wrote, or a plain text. Raises `ValueError`, naming the field."""
+    """Read an answer that `completion_json` wrote, or a plain text. Raises `ValueError`, naming the
+    field."""
     if isinstance(document, str):
         return Completion(document)
     fields = _mapping(document, "completion")

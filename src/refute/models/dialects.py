@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
-from refute.core.files import parse_json
+from refute.core.storage import parse_json
 from refute.models.contract import (
     Completion,
     Message,
@@ -129,7 +129,7 @@ _LATER = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 
 
 def read_complaint(status: int, body: str, sent: Collection[str] = ()) -> Complaint:
-    """What an answer with an HTTP status of 400 or more means.
+    """Interpret an answer with an HTTP status of 400 or more.
 
     `sent` names the parameters that the request could do without.
     """

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from refute.core import extras
-from refute.core.files import parse_json
+from refute.core.storage import parse_json
 from refute.errors import ContextTooLong, InputError, ModelUnavailable, NotContinued
 from refute.models.budget import is_local
 from refute.models.contract import Completion, Message, Sampling, to_be_continued
@@ -155,8 +155,9 @@ class OpenAIModel:
             await client.aclose()
 
     async def _can_continue(self) -> bool:
-        """Whether the server goes on with an answer; found out once, by two answers of a few
-        tokens. A server that says nothing of it, or counts no tokens, counts as one that does not.
+        """Return whether the server continues an unfinished answer; tried once, by two answers of a
+        few tokens. A server that says nothing about it, or counts no tokens, counts as one that
+        does not.
         """
         async with self._trying:
             if self._continues is None:
@@ -272,7 +273,7 @@ class OpenAIModel:
         return found
 
     def _complain(self, complaint: Complaint, pause: float | None = None) -> Exception:
-        """What a refusal means, as the exception to raise."""
+        """Return the exception for a refusal."""
         kind, detail = complaint.kind, self._without_key(complaint.detail)
         if kind == "context":
             return ContextTooLong(f"{self.name}: {detail}")

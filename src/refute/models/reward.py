@@ -32,7 +32,7 @@ class Scorer(Protocol):
 
     @property
     def name(self) -> str:
-        """What identifies the scorer in a journal."""
+        """Name of the scorer in journals."""
         ...
 
     async def score(self, prompt: str, answers: Sequence[str]) -> list[float]:

@@ -88,7 +88,7 @@ class Session:
 
     @property
     def tally(self) -> Tally:
-        """What this session has paid for, and how many samples it had from the cache."""
+        """Return the cost of this session, and the number of its samples from the cache."""
         return replace(self._tally)
 
     def asker(self, problem: str) -> SessionAsker:
@@ -213,7 +213,7 @@ class Session:
 
 
 class SessionAsker:
-    """How one problem asks (the `Asker` of the contract)."""
+    """Access of one problem to the model (the `Asker` of the contract)."""
 
     def __init__(self, session: Session, problem: str) -> None:
         """Made by `Session.asker`."""
@@ -223,7 +223,7 @@ class SessionAsker:
 
     @property
     def tally(self) -> Tally:
-        """What this problem's questions have cost.
+        """Return the cost of this problem's questions.
 
         Each sample counts once however often it is asked for, and at its first price where it comes
         from the cache: but for the split of `samples` and `cached`, a run that is resumed or

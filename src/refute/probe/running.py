@@ -1,4 +1,4 @@
-"""How a test run with the probe in it is started, and what it wrote, read on the trusted side.
+"""Start test runs with the probe in them, and read its records on the trusted side.
 
 Everything in the channel is hostile until it is checked.
 """
@@ -115,7 +115,7 @@ def environment(
     env: Mapping[str, str] | None = None,
     exact: bool = False,
 ) -> tuple[dict[str, str], dict[str, bytes]]:
-    """What one run needs: its environment, and the files of its channel (name -> content).
+    """Return the environment of one run, and the files of its channel (name -> content).
 
     `channel` is the path of that folder as the target sees it; it holds nothing else, and nobody
     else writes to it. `nonce` is a secret of this run, at least 16 characters; it goes into a file
@@ -147,7 +147,8 @@ def environment(
 
 
 def _leads_into(tree: str, name: str, value: str) -> bool:
-    """Whether a variable could make the interpreter read the tree before the nonce is taken."""
+    """Return whether a variable could make the interpreter read the tree before the nonce is
+    taken."""
     if name == "PYTHONPATH" or tree in value:
         return True
     return name in _PATHS and any(not os.path.isabs(part) for part in value.split(os.pathsep))

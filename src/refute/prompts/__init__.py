@@ -91,7 +91,7 @@ def templates_of(given: Path | Templates) -> Templates:
 
 
 def digest_of(folder: Path) -> str:
-    """What tells one set of templates from another: 16 hexadecimal digits. Raises `InputError` as
+    """Return the digest of a set of templates: 16 hexadecimal digits. Raises `InputError` as
     `templates_of`."""
     digest = hashlib.sha256()
     for name, text in templates_of(folder).files:
@@ -164,7 +164,7 @@ def _environment(*given: Templates) -> Environment:
 
 
 def _finder(given: Templates) -> Callable[[str], tuple[str, str, None] | None]:
-    """What Jinja asks for a template by its name: text and path."""
+    """Return the function by which Jinja finds a template: name -> text and path."""
     texts = dict(given.files)
 
     def find(name: str) -> tuple[str, str, None] | None:

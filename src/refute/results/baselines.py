@@ -14,8 +14,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, ValidationError, convert, to_builtins
 
-from refute.core.files import parse_json, read_file
-from refute.core.storage import write_output
+from refute.core.storage import parse_json, read_file, write_output
 from refute.errors import InputError
 from refute.function.contract import FailingTest, Finding
 from refute.function.parallel import Found
@@ -63,7 +62,7 @@ class SkippedLine(Struct, frozen=True, kw_only=True, tag_field="schema", tag="li
 
 
 class LastLine(Struct, frozen=True, kw_only=True, tag_field="schema", tag="line/1"):
-    """How it came out."""
+    """Last line of a stream: the outcome."""
 
     verb: str
     type: Literal["summary"]
@@ -124,8 +123,7 @@ def write_baseline(file: Path, report: Report, rules: Collection[str]) -> int:
 
 
 def without_known(known: Collection[str], module: Module, one: Found) -> Found | None:
-    """What `hunt` found about a function without what is known; None where nothing is left of what
-    was wrong."""
+    """Drop the known problems of a function; None where no other is left."""
     if not isinstance(one, Hunt) or not one.found:
         return one
 

@@ -1,4 +1,4 @@
-"""What a change does to functions: `diff` (`diff/1`), and in the documents of other verbs."""
+"""The document of `diff` (`diff/1`), and changes of behaviour in the documents of other verbs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Difference(Struct, frozen=True, kw_only=True):
 
 
 class ChangedLines(Struct, frozen=True, kw_only=True):
-    """How many lines changed, and which of them no input reached."""
+    """Number of changed lines, and those that no input reached."""
 
     before: Count
     after: Count
@@ -38,14 +38,14 @@ class ChangedLines(Struct, frozen=True, kw_only=True):
 
 
 class Mention(Struct, frozen=True):
-    """Where the change says that the function behaves otherwise."""
+    """Place where the change itself says that the function behaves otherwise."""
 
     kind: str
     where: str
 
 
 class ComparedFunction(Struct, frozen=True, kw_only=True):
-    """What came of one changed function."""
+    """Comparison of one changed function."""
 
     function: str
     file: str
@@ -68,7 +68,7 @@ class ComparedFunction(Struct, frozen=True, kw_only=True):
 
 
 class OfClass(Struct, frozen=True, kw_only=True):
-    """What changed of a class besides its methods."""
+    """Changes of a class besides its methods."""
 
     name: str = field(name="class")
     changed: Sequence[str]
@@ -84,7 +84,7 @@ class NotRead(Struct, frozen=True, kw_only=True):
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
-    """What a change does."""
+    """Comparison of two revisions."""
 
     before: str
     after: str
@@ -108,7 +108,7 @@ class Diff(
 
 
 class NotCompared(Struct, frozen=True):
-    """Why it cannot be told what a change does."""
+    """Reason why two revisions were not compared."""
 
     reason: str
 
@@ -122,7 +122,7 @@ else:  # msgspec writes a struct out of several, and describes none
 
 
 def comparison(diffed: Diffed) -> Comparison:
-    """What a change does, for other programs."""
+    """Return the comparison as a document."""
     changes = diffed.changes
     return Comparison(
         before=diffed.before,
@@ -144,7 +144,7 @@ def comparison(diffed: Diffed) -> Comparison:
 
 
 def behaviour(changes: Diffed | str) -> Behaviour:
-    """What a fix changes besides, or why that cannot be told."""
+    """Return what else a fix changes in behaviour, or the reason why that is unknown."""
     return NotCompared(changes) if isinstance(changes, str) else comparison(changes)
 
 

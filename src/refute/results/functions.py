@@ -1,4 +1,4 @@
-"""What `hunt` (`hunt/1`) and `debug` (`debug/1`) found: of one function, of one file, of files."""
+"""The documents of `hunt` (`hunt/1`) and `debug` (`debug/1`): of a function, a file, files."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class FailingCall(Struct, frozen=True, kw_only=True):
 
 
 class FunctionTests(Struct, frozen=True, kw_only=True):
-    """What was found out about one function."""
+    """Tests and findings of one function."""
 
     function: _Function
     state: ClaimedState
@@ -64,7 +64,7 @@ class FunctionTests(Struct, frozen=True, kw_only=True):
 
 
 class HuntedFile(Struct, frozen=True, kw_only=True):
-    """What was found out about the functions of one file."""
+    """Tests and findings of the functions of one file."""
 
     functions: Sequence[FunctionTests]
     state: ClaimedState
@@ -123,7 +123,7 @@ class OpenQuestion(Struct, frozen=True):
 
 
 class FunctionFix(Struct, frozen=True, kw_only=True):
-    """What became of one function."""
+    """Fix of one function, or the reason why none was found."""
 
     function: _Function
     state: ClaimedState
@@ -139,7 +139,7 @@ class FunctionFix(Struct, frozen=True, kw_only=True):
 
 
 class FixedFile(Struct, frozen=True, kw_only=True):
-    """What became of the functions of one file."""
+    """Fixes of the functions of one file."""
 
     functions: Sequence[FunctionFix]
     state: ClaimedState
@@ -250,14 +250,14 @@ def _document(
 
 
 def function_tests(hunt: Hunt) -> FunctionTests:
-    """What was found out about one function."""
+    """Tests and findings of one function."""
     return FunctionTests(
         function=hunt.function, state=hunt.state, tests=_tests(hunt), found=hunt.found
     )
 
 
 def function_fix(fix: Fix, name: str) -> FunctionFix:
-    """What became of one function; `name`: its file's, in diffs."""
+    """Return the fix of one function as a document; `name`: of its file, in diffs."""
     from refute.function.formatting import call_source, describe
     from refute.function.source import unified_diff
 

@@ -1,4 +1,4 @@
-"""What verbs over issues found: `reproduce/1`, `vet/1`, `ranking/1` (several fixes), `fix/1`."""
+"""The documents of verbs over issues: `reproduce/1`, `vet/1`, `ranking/1`, `fix/1`."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class CallInTest(Struct, frozen=True):
 
 
 class FixPair(Struct, frozen=True, kw_only=True):
-    """What tells two fixes apart."""
+    """Inputs on which two fixes differ."""
 
     first: str
     second: str
@@ -117,7 +117,7 @@ class Fix(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="sche
 
 
 def reproduction_document(one: ReproduceResult) -> Reproduce:
-    """What `reproduce` found, for other programs."""
+    """Return the result of `reproduce` as a document."""
     prediction = one.found.prediction
     return Reproduce(
         method=one.method,
@@ -164,7 +164,7 @@ def ranked_document(ranked: RankedFixes) -> Ranking:
 
 
 def fix_document(result: FixResult) -> Fix:
-    """What `fix` found, for other programs."""
+    """Return the result of `fix` as a document."""
     claim, changes = result.claim, result.changes
     sure = result.found.prediction.confidence if result.patch else 0.0
     return Fix(

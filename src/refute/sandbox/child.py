@@ -35,7 +35,7 @@ _NO_PROCESS = 1 << 22
 
 
 def none_installed() -> None:
-    """From now on `subprocess` (and `os.popen`, `asyncio`) finds no program in this process.
+    """Make `subprocess` (and `os.popen`, `asyncio`) find no program in this process.
 
     No program can be started (see `seccomp`); this says so in the words that callers expect. Many
     packages ask `git` or `uname` for something while they are imported, and do without it when it
@@ -263,7 +263,7 @@ def unpacked(codes: list[Any], at: int, filename: str) -> types.CodeType:
 
 
 def resolve(found: list[types.ModuleType], entry_point: str) -> Any:
-    """What an entry point names in the first of the modules that has it, or NameError."""
+    """Return the object of an entry point in the first module that has it. Raises NameError."""
     for module in found:
         try:
             return naming.find(module, entry_point)

@@ -12,7 +12,8 @@ _MOST = 200_000  # entries; a private directory of 64 MiB cannot hold more
 
 
 def inode(directory: str) -> tuple[int, int]:
-    """What a directory is recognised by, whatever takes its place; (0, 0): it is none."""
+    """Return the identity of a directory, whatever takes its place later; (0, 0) for another
+    file."""
     try:
         found = os.lstat(directory)
     except OSError:

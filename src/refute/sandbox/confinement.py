@@ -1,4 +1,4 @@
-"""What keeps the fork server and its children in, and how what they leave behind is cleared up.
+"""Confinement of the fork server and its children, and removal of what they leave behind.
 
 Loaded by path into the server (`server.py`): standard library only, nothing of `refute`.
 """
@@ -128,7 +128,8 @@ class Confinement:
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
     def _open_to_all(self) -> bool:
-        """Whether `nobody` could read the interpreter's library (not when it is below /root)."""
+        """Return whether `nobody` could read the interpreter's library (not when it is below
+        /root)."""
         for path in self.config["readable"]:
             while path != "/":
                 if not os.stat(path).st_mode & stat.S_IXOTH:
@@ -177,7 +178,8 @@ class Confinement:
             self.program_filter.install()
 
     def warms(self) -> bool:
-        """Whether warm processes can be kept in: by a pid namespace and a filter of their calls."""
+        """Return whether warm processes can be kept in: by a pid namespace and a filter of their
+        calls."""
         return self.own_pids and self.program_filter is not None
 
     def filter_warm(self) -> int:
@@ -186,12 +188,13 @@ class Confinement:
         return int(self.linux.install_asking_filter(code, self.machine))
 
     def copying(self) -> tuple[Any, Any]:
-        """What a warm process calls to be copied, and what its copies call to be given a job."""
+        """Return two functions: a warm process calls one to be copied, its copies the other to get
+        a job."""
         linux, filters = self.linux, self.filters
         return linux.copier(filters.FORK, self.machine), functools.partial(linux.say, filters.HELLO)
 
     def is_clean(self) -> bool:
-        """Whether nothing was left in the private directory."""
+        """Return whether nothing was left in the private directory."""
         try:
             return not os.listdir(self.config["scratch"])
         except OSError:
@@ -239,7 +242,8 @@ class Confinement:
 
 
 def _is_readable_by_all(path: str) -> bool:
-    """Whether another user may read the directory or file (the way to it does not matter)."""
+    """Return whether another user may read the directory or file (the way to it does not
+    matter)."""
     mode = os.stat(path).st_mode
     wanted = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
     return mode & wanted == wanted

@@ -111,7 +111,7 @@ class Returned:
 
     @property
     def value(self) -> Any:
-        """What the call returned, decoded on first use. Raises `values.MalformedValue`."""
+        """Value that the call returned, decoded on first use. Raises `values.MalformedValue`."""
         try:
             return self._value
         except AttributeError:
@@ -120,7 +120,8 @@ class Returned:
 
     @property
     def complete(self) -> bool:
-        """Whether the encoding says all about the value; one that does not equals nothing."""
+        """Return whether the encoding says all about the value; one that does not equals
+        nothing."""
         return values.is_complete(self.data)
 
     def __eq__(self, other: object) -> bool:
@@ -209,11 +210,12 @@ class Sandbox(Protocol):
 
     @property
     def takes_code(self) -> bool:
-        """Whether programs may be code objects: not where it runs another version of Python."""
+        """Return whether programs may be code objects: not where it runs another version of
+        Python."""
         ...
 
     def protections(self) -> dict[str, bool]:
-        """What is active here: name of the measure -> whether it holds."""
+        """Return the protections here: name of the measure -> whether it holds."""
         ...
 
     def close(self) -> None:

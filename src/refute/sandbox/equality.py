@@ -1,4 +1,4 @@
-"""When an output equals the expected one: EvalPlus's rules, on plain decoded values, without numpy.
+"""Compare outputs with expected ones by EvalPlus's rules, on plain decoded values, without numpy.
 
 The rules are those of `evalplus.evaluate` (0.3.1). With ``atol`` the problem's tolerance:
 
@@ -52,7 +52,7 @@ _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
 
 
 def shows(shown: Any, want: Want) -> bool:
-    """Whether an example showed what is wanted, as `doctest.DocTestRunner` decides it.
+    """Return whether an example showed its expected output, as `doctest.DocTestRunner` decides it.
 
     `shown`: what a `Session` returned; anything else is a "no".
     """
@@ -74,7 +74,7 @@ def shows(shown: Any, want: Want) -> bool:
 
 
 def without_addresses(text: str) -> str:
-    """What is shown without where objects lie, which another run shows otherwise."""
+    """Return a text without addresses of objects, which differ from run to run."""
     return _ADDRESS.sub("0x", text)
 
 
@@ -111,7 +111,8 @@ Checker = Callable[[Any, Any, tuple[Any, ...], float], bool]
 
 
 def equal(out: Any, expected: Any, atol: float = 0.0) -> bool:
-    """Whether `out` equals `expected` by the module's rules. Never raises on decoded values."""
+    """Return whether `out` equals `expected` by the module's rules. Never raises on decoded
+    values."""
     try:
         if out == expected:
             return not _incomplete(expected)
@@ -215,7 +216,8 @@ def _same(out: Any, expected: Any) -> bool:
 
 
 def _incomplete(value: Any) -> bool:
-    """Whether some of the value was not encoded (containers compare items by identity first)."""
+    """Return whether some of the value was not encoded (containers compare items by identity
+    first)."""
     kind = type(value)
     if kind in (list, tuple, set, frozenset, deque):
         return not set(map(type, value)) <= _SIMPLE and any(map(_incomplete, value))
@@ -242,12 +244,13 @@ def _nan_items(mapping: dict[Any, Any]) -> list[Any]:
 
 
 def equal_types(out: Any, expected: Any) -> bool:
-    """Whether two values are equal, and 4 is not 4.0 or True in them."""
+    """Return whether two values are equal, and 4 is not 4.0 or True in them."""
     return equal(out, expected) and _same_types(out, expected)
 
 
 def _same_types(out: Any, expected: Any) -> bool:
-    """Whether two equal values have the same types of numbers, at any depth that keeps its order.
+    """Return whether two equal values have the same types of numbers, at any depth that keeps its
+    order.
 
     In sets, and among the keys of dictionaries, equal elements are not told apart.
     """
@@ -413,15 +416,16 @@ def expect_test(test: UnitTest, *, atol: float = 0.0, checker: str | None = None
 
 
 def matches(outcome: Outcome, expected: Expected) -> bool:
-    """Whether a call ended as expected. Compares bytes first; about 0.1 microseconds when equal."""
+    """Return whether a call ended as expected. Compares bytes first; about 0.1 microseconds when
+    equal."""
     if type(outcome) is Returned:
         return outcome.data == expected.fast or _matches_decoded(outcome, expected)
     return expected.raises is not None and raised_as(outcome, expected.raises)
 
 
 def raised_as(outcome: Outcome, name: str) -> bool:
-    """Whether a call raised what `except NAME` catches; never what the program raised while it was
-    loaded."""
+    """Return whether a call raised what `except NAME` catches; never what the program raised while
+    it was loaded."""
     if type(outcome) is not Raised or outcome.on_import:
         return False
     name = getattr(getattr(builtins, name, None), "__name__", name)  # IOError is OSError

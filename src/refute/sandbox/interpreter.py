@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from refute.core.files import read_file
+from refute.core.storage import read_file
 from refute.source.syntax import readable_module
 
 _LARGEST = 1 << 20
@@ -26,7 +26,7 @@ _MOST_PLACES = 50
 
 @dataclass(frozen=True, slots=True)
 class PathFiles:
-    """What the path files of some folders say."""
+    """Content of the path files of some folders."""
 
     folders: tuple[str, ...] = ()
     """What they add to the path."""
@@ -67,7 +67,8 @@ def read_path_files(places: Iterable[str]) -> PathFiles:
 
 
 def may_be_shown(path: str) -> bool:
-    """Whether a folder is one of packages or programs, not the machine's or a user's own root."""
+    """Return whether a folder is one of packages or programs, not the machine's or a user's own
+    root."""
     real, home = os.path.realpath(path), os.path.realpath(Path.home())
     return (
         real not in ("/", "/usr", "/usr/bin") and not inside(home, [real]) and os.path.exists(path)
@@ -75,7 +76,7 @@ def may_be_shown(path: str) -> bool:
 
 
 def inside(path: str, folders: Iterable[str]) -> bool:
-    """Whether a path is one of the folders or below one."""
+    """Return whether a path is one of the folders or below one."""
     return any(f"{path}/".startswith(f"{folder.rstrip('/')}/") for folder in folders)
 
 

@@ -185,7 +185,7 @@ def _make_up_proc(folder: str) -> None:
 
 
 def keep_mounts_private() -> None:
-    """What is mounted from here on stays in this mount namespace."""
+    """Keep all later mounts in this mount namespace."""
     mount("none", "/", None, _MS_REC | _MS_PRIVATE)
 
 
@@ -208,7 +208,7 @@ def bind(fd: int, target: str, *, read_only: bool) -> None:
 
 
 def own_mounts() -> None:
-    """What this process mounts from here on is seen by it and its children only."""
+    """Enter a mount namespace: later mounts are visible to this process and its children only."""
     _check(_libc.unshare(_CLONE_NEWNS), "unshare")
 
 

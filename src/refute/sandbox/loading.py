@@ -70,7 +70,7 @@ class LateFinder:
     def find_spec(
         self, name: str, path: Any = None, target: Any = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """What the other finders say, the first time with those that the code has installed."""
+        """Ask the other finders; the first time, those that the code installs too."""
         if os.getpid() == self.server:
             return None
         lines, self.lines = self.lines, []
@@ -194,7 +194,7 @@ def outermost(code: CodeType) -> Iterator[CodeType]:
 
 
 def _caches(namespace: dict[str, Any]) -> Iterator[Callable[[], None]]:
-    """What empties the caches of a module's functions and methods."""
+    """Yield functions that empty the caches of a module's functions and methods."""
     for value in list(namespace.values()):
         if type(value) is _CACHED:
             yield value.cache_clear

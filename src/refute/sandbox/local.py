@@ -130,11 +130,13 @@ class LocalSandbox:
 
     @property
     def takes_code(self) -> bool:
-        """Whether a program may be a code object: another version's compiler makes other ones."""
+        """Return whether a program may be a code object: another version's compiler makes other
+        ones."""
         return self._interpreter.version == sys.version_info[:2]
 
     def protections(self) -> dict[str, bool]:
-        """Which isolation measures hold here (starts the server). Raises `SandboxUnavailable`."""
+        """Return the isolation measures that hold here (starts the server). Raises
+        `SandboxUnavailable`."""
         return dict(self._server(((), 0, False)).protections)
 
     def run(

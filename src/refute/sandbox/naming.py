@@ -1,4 +1,4 @@
-"""What a name means of a program: the function that is called, and what `except` would catch.
+"""Resolve names in a program: the called function, and the classes that `except` would catch.
 
 Loaded by path inside the sandbox, and beside `asserts`: standard library only. Python's own
 exceptions are known by what they are, from before there was a program: neither a class of their
@@ -21,8 +21,8 @@ _title, _home = type.__dict__["__name__"].__get__, type.__dict__["__module__"]._
 
 
 def find(module: Any, entry_point: str) -> Any:
-    """What a dotted path names in a module; `Class().method` is a method of a new object for each
-    call. Raises `AttributeError`."""
+    """Return the object of a dotted path in a module; `Class().method` is a method of a new object
+    for each call. Raises `AttributeError`."""
     owner, made, method = entry_point.partition("().")
     found = module
     for part in owner.split("."):

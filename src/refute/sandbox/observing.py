@@ -108,7 +108,7 @@ def _observed(
 
 
 def _found(place: str) -> Any:
-    """What `module:qualname` or `module` names."""
+    """Return the object that `module:qualname` or `module` names."""
     name, _, qualname = place.partition(":")
     found: Any = importlib.import_module(name)
     for part in qualname.split(".") if qualname else ():
@@ -170,14 +170,15 @@ def _kept(
 
 
 def _is_iterator(value: Any) -> bool:
-    """Whether it is one of Python's own, of which no change but its use can be seen."""
+    """Return whether it is one of Python's own, of which no change but its use can be seen."""
     kind = type(value)
     either = defines(kind, "__next__") or defines(kind, "__anext__")
     return either and not _is_instance(kind)
 
 
 def _is_instance(kind: Any) -> bool:
-    """Whether a class is one that a program made: not one of a file either, which is a stream."""
+    """Return whether a class is one that a program made: not one of a file either, which is a
+    stream."""
     return is_heap(kind) and not defines(kind, "fileno")
 
 
@@ -191,7 +192,7 @@ class _Loop:
         self.loop: Any = None
 
     def settle(self, value: Any) -> Any:
-        """What a coroutine gives; everything else as it is."""
+        """Return the result of a coroutine; any other value as it is."""
         return self.run(value) if type(value) is types.CoroutineType else value
 
     def run(self, awaitable: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a job of the sandbox is given: programs and calls as bytes, in sealed files of memory.
+"""Input of a sandbox's job: programs and calls as bytes, in sealed files of memory.
 
 And what its server left in the result file: frames of bytes, read as outcomes. The program of a job
 could write there what it liked.
@@ -158,7 +158,7 @@ _HEADER = struct.Struct("<Q")
 
 
 class Answers:
-    """What came of each step of a run so far."""
+    """Results of the steps of a run so far."""
 
     def __init__(self, total: int, limits: Limits) -> None:
         self.bodies: list[bytes | None] = [None] * total

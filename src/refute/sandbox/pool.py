@@ -93,7 +93,7 @@ async def _in_thread(steps: Waits[Result]) -> socket.socket | _End[Result] | Non
 
 
 def silent() -> SandboxUnavailable:
-    """What is said of a server that does not say a word."""
+    """Return the error for a server that gives no sign of life."""
     return SandboxUnavailable(f"no word from the server for {SILENCE:g} s")
 
 
@@ -196,7 +196,7 @@ class Timed:
 
     @property
     def over(self) -> bool:
-        """Whether the time is up."""
+        """Return whether the time is up."""
         return time.monotonic() >= self.deadline
 
     @property
@@ -241,7 +241,8 @@ class AsyncSandbox(Protocol):
         ...
 
     async def do(self, job: Callable[[Sandbox], Result]) -> Result:
-        """What `job` returns for a sandbox that no other job uses meanwhile; it may run twice."""
+        """Run `job` on a sandbox that no other job uses meanwhile, and return its result; it may
+        run twice."""
         ...
 
 

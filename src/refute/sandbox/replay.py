@@ -123,8 +123,8 @@ def _last_line(error: BaseException) -> str:
 
 
 def _passes(error: BaseException, filename: str) -> bool:
-    """Whether the program under test was on the way of the exception, after the last line of an
-    example (a callback that the example defines is the example's)."""
+    """Return whether the program under test was on the way of the exception, after the last line of
+    an example (a callback that the example defines is the example's)."""
     inside = False
     trace = error.__traceback__
     while trace is not None:
@@ -142,7 +142,7 @@ _OF_ITS_FRAME = frozenset({"super", "locals", "globals", "vars", "dir", "eval", 
 
 
 class _Watch:
-    """What is to be called, given back as it is; where it is the function, calls are noted.
+    """Object that gives back what is to be called; calls of the function under test are noted.
 
     A property is called where it is read.
     """
@@ -300,7 +300,7 @@ def _through_watch(node: ast.expr) -> ast.expr:
 
 
 def _hands_on(call: ast.Call) -> bool:
-    """Whether it is an assertion that calls its second argument."""
+    """Return whether it is an assertion that calls its second argument."""
     named = isinstance(call.func, ast.Attribute) and call.func.attr in _CALLING
     return named and len(call.args) > 1
 

@@ -95,7 +95,7 @@ _IOCTL = (
 
 
 def machine_is_supported(machine: str) -> bool:
-    """Whether there is a table for the answer of `uname`."""
+    """Return whether there is a table for the answer of `uname`."""
     return machine in _AUDIT_ARCH
 
 

@@ -198,7 +198,7 @@ class Server:
         return self.reply(total, cuts)
 
     def reply(self, following: int, cuts: list[list[Any]]) -> bytes:
-        """What came of a job, but for what is in the result file."""
+        """Return the outcome of a job, without the content of the result file."""
         before, self.spent = self.spent, self.around.spent_by_children()
         head = REPLY.pack(following, self.tainted, self.left, self.spent - before)
         return head + json.dumps(cuts).encode() if cuts else head
@@ -374,7 +374,7 @@ class Server:
 
 
 def _key(request: tuple[Any, ...]) -> tuple[int, ...]:
-    """What a warm process must agree in with a job: memory and capacity, and what it imports."""
+    """Return the key in which a warm process must agree with a job: memory, capacity, imports."""
     return (*request[3:5], request[13])
 
 

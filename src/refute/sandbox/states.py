@@ -1,4 +1,4 @@
-"""What is seen of an object, whatever its class says of it: types, state, attributes.
+"""Inspect an object, whatever its class says of it: types, state, attributes.
 
 This file is also loaded by path inside the sandbox, so it imports the standard library only and
 nothing of `refute`. Classes are read by the descriptors of `type` itself, so that neither a
@@ -59,12 +59,12 @@ def module_of(kind: type) -> str:
 
 
 def is_heap(kind: type) -> bool:
-    """Whether a class was made while the program ran: not one of Python's own in C."""
+    """Return whether a class was made while the program ran: not one of Python's own in C."""
     return bool(_flags(kind) & _HEAP)
 
 
 def held(kind: type) -> bool:
-    """Whether the module that a class says it is of holds it under its name."""
+    """Return whether the module that a class says it is of holds it under its name."""
     module = sys.modules.get(module_of(kind))
     return module is not None and vars(module).get(name_of(kind)) is kind
 
@@ -78,7 +78,7 @@ def library_place(kind: type) -> str:
 
 
 def defines(kind: type, name: str) -> bool:
-    """Whether a class or one of its bases defines a name."""
+    """Return whether a class or one of its bases defines a name."""
     return any(name in _names(base) for base in mro_of(kind))
 
 
@@ -91,7 +91,7 @@ def base_of(kind: type, package: str) -> Any:
 
 
 def told_by_repr(kind: type, value: Any) -> bool:
-    """Whether a value of the standard library is told from others of its type by its repr.
+    """Return whether a value of the standard library is told from others of its type by its repr.
 
     Classes and functions of the standard library are: their name is theirs alone. Those of the
     program are not: two of a name may do different things.
@@ -111,7 +111,8 @@ def told_by_repr(kind: type, value: Any) -> bool:
 
 
 def library_parts(kind: type, value: Any) -> list[tuple[str, Any]] | None:
-    """What says all about a value of the standard library whose attributes do not."""
+    """Return the complete state of a value of the standard library whose attributes are not
+    enough."""
     name = library_place(kind)
     names = _PARTS.get(name)
     if names is not None:
@@ -139,8 +140,8 @@ def library_parts(kind: type, value: Any) -> list[tuple[str, Any]] | None:
 
 
 def table_parts(pandas: Any, kind: type, value: Any) -> list[tuple[str, Any]]:
-    """What says all about a frame, series or index of pandas, by names that no attribute has: they
-    are what is seen of it."""
+    """Return the complete state of a frame, series or index of pandas, by names that no attribute
+    has."""
     if issubclass(kind, pandas.DataFrame):
         columns = [value.iloc[:, at] for at in range(value.shape[1])]
         return [
@@ -181,7 +182,7 @@ def attributes(kind: type, value: Any) -> list[tuple[str, Any]] | None:
 
 
 def own_attributes(kind: type, value: Any) -> list[tuple[str, Any]]:
-    """What an instance of a subclass of a builtin type holds besides the builtin's items."""
+    """Return the attributes of an instance of a builtin's subclass, without the builtin's items."""
     found, _ = _slots(kind, value, exception=False)
     fields = _own_dictionary(kind, value) if _dict_offset(kind) else None
     if type(fields) is dict:

@@ -90,7 +90,8 @@ _BUILTIN = (int, float, complex, str, bytes, list, tuple, set, frozenset, dict)
 
 
 def is_plain(value: Any, depth: int = MAX_DEPTH) -> bool:
-    """Whether `value` consists only of the plain types, exactly, nested at most `depth` deep."""
+    """Return whether `value` consists only of the plain types, exactly, nested at most `depth`
+    deep."""
     kind = type(value)
     if id(kind) in _ATOMS:
         return True
@@ -135,7 +136,8 @@ def observed(value: Any, *, spare: bool) -> tuple[Any, ...]:
 
 
 def crosses(value: Any) -> bool:
-    """Whether a value can be given to the sandbox as it is: an argument, or an expected output."""
+    """Return whether a value can be given to the sandbox as it is: an argument, or an expected
+    output."""
     try:
         encode(value, strict=True)
     except (Unencodable, ValueError):  # or nested deeper than marshal goes
@@ -144,7 +146,7 @@ def crosses(value: Any) -> bool:
 
 
 def is_complete(data: bytes) -> bool:
-    """Whether an encoding says all about its value, so that equal ones mean equal values."""
+    """Return whether an encoding says all about its value, so that equal ones mean equal values."""
     return data[:1] != b"I"
 
 
@@ -320,7 +322,7 @@ class _Encoder:
         return self.node(plain, depth)
 
     def record(self, value: Any, depth: int) -> tuple[Any, ...]:
-        """What `decode` gave for an output, as it was."""
+        """Encode a record again that `decode` returned for an output."""
         if type(value) is NDArray:
             return ("ndarray", (self.node(value.data, depth), value.dtype, value.shape))
         if type(value) is Iterated:

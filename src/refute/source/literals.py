@@ -165,7 +165,7 @@ def _bounded(size: int) -> None:
 
 
 def _weight(value: Any) -> int:
-    """How many items a repeated sequence holds, those of what is nested in it included."""
+    """Count the items of a repeated sequence, nested ones included."""
     if isinstance(value, list | tuple | deque):
         return sum(map(_weight, value)) + 1
     return len(value) if isinstance(value, str | bytes | bytearray) else 1
@@ -347,7 +347,7 @@ def _flat(value: Any) -> str:
 
 
 def _sums_up(value: complex) -> bool:
-    """Whether ``a+bj``, a sum to Python, is `value` to the sign of its zeros."""
+    """True if ``a+bj``, a sum to Python, is `value`, signs of zeros included."""
     real, imag = value.real, value.imag
     if not (math.isfinite(real) and math.isfinite(imag)):
         return False

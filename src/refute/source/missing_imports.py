@@ -80,7 +80,7 @@ def with_imports(source: str) -> str:
 
 
 def unbuilt(message: str, module: str) -> str:
-    """What may help where `module` cannot be imported: a hint, or nothing.
+    """Return a hint where `module` cannot be imported because it is not built; else "".
 
     `message`: of a ModuleNotFoundError. A package that lacks a part of its own is most often one
     whose build makes that file (its version, a compiled module), in a plain clone.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import sys
 import threading
 import warnings
@@ -21,7 +22,126 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 
-from refute.source.newer_syntax import in_older_syntax
+_STRING = re.compile(r"(?i)(?<![a-z0-9_])([rbuft]{0,2})(\"\"\"|'''|\"|')")
+_GENERIC = re.compile(r"(?<!\w)(?:def|class)[ \t]+\w+[ \t]*(?=\[)")
+_ALIAS = re.compile(r"type[ \t]+(\w+)[ \t]*(?=\[|=(?!=))")
+_EXCEPT = re.compile(r"except\b(?![ \t]*\*)")
+_HINT = re.compile(r"\w[ \t]*\[|\btype[ \t]|\bexcept\b|[ft][rb]?[\"']", re.I)
+"""What a text has that could be written in newer syntax; prose is seldom read twice."""
+_OPENING, _CLOSING = "([{", ")]}"
+
+
+def in_older_syntax(source: str) -> str:
+    """The text in older syntax, as long as before; what it does not know, it leaves."""
+    if not _HINT.search(source):
+        return source
+    text = _Text(source)
+    text.code(0, "")
+    return "".join(text.out)
+
+
+class _Text:
+    """A text that is being read, and what it becomes."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.out = list(source)
+
+    def code(self, at: int, until: str) -> int:
+        """Read code up to one of the characters of `until` outside of brackets; where that is, or
+        the end of the text."""
+        depth, begins = 0, not until
+        while at < len(self.source):
+            here = self.source[at]
+            if depth == 0 and here in until:
+                return at
+            if begins and not here.isspace():
+                begins = False
+                at = self._statement(at)
+                continue
+            string = _STRING.match(self.source, at)
+            if here == "#":
+                at = self._line_end(at)
+            elif string:
+                at = self._string(string)
+            elif found := _GENERIC.match(self.source, at):
+                at = self._left_out(found.end())
+            elif here == "\\":
+                at += 2
+            else:
+                depth = max(0, depth + (here in _OPENING) - (here in _CLOSING))
+                begins = not until and depth == 0 and (here in "\n;" or (begins and here.isspace()))
+                at += 1
+        return at
+
+    def _statement(self, at: int) -> int:
+        """Read what stands only at the beginning of a statement; return the next position."""
+        if found := _ALIAS.match(self.source, at):
+            after = found.end()
+            self.out[at:after] = found[1].ljust(after - at)
+            return self._left_out(after) if self.source[after] == "[" else after
+        if found := _EXCEPT.match(self.source, at):
+            end = self.code(found.end(), ":,\n")
+            while self.source[end : end + 1] == ",":
+                self.out[end] = "|"
+                end = self.code(end + 1, ":,\n")
+            return end
+        word = re.compile(r"\w*").match(self.source, at)
+        generic = _GENERIC.match(self.source, at) or _STRING.match(self.source, at)
+        return at if generic or word is None or word.end() == at else word.end()
+
+    def _line_end(self, at: int) -> int:
+        end = self.source.find("\n", at)
+        return len(self.source) if end < 0 else end
+
+    def _left_out(self, at: int) -> int:
+        """Blank the brackets that begin here, if they end; the lines that they span become one."""
+        end = self.code(at + 1, "]") + 1
+        if end > len(self.source):
+            return end
+        for n in range(at, end):
+            joins = self.source[n + 1 : n + 2] == "\n" and n + 1 < end
+            self.out[n] = "\n" if self.source[n] == "\n" else "\\" if joins else " "
+        return end
+
+    def _string(self, opening: re.Match[str]) -> int:
+        """Read a string; where it ends."""
+        kind, quote = opening[1].lower(), opening[2]
+        if "t" in kind:
+            self.out[opening.start() + kind.index("t")] = "f"
+        formatted, at = bool({"f", "t"} & {*kind}), opening.end()
+        while at < len(self.source) and not self.source.startswith(quote, at):
+            here = self.source[at]
+            if here == "\n" and len(quote) == 1:
+                return at
+            if here == "\\" or (formatted and self.source.startswith(("{{", "}}"), at)):
+                at += 2
+            elif formatted and here == "{":
+                end = self._field(at)
+                self._requoted(at, end, quote)
+                at = end
+            else:
+                at += 1
+        return min(at + len(quote), len(self.source))
+
+    def _field(self, at: int) -> int:
+        """Read a field, its format and the fields in that; where it ends."""
+        at = self.code(at + 1, ":}")
+        while at < len(self.source) and self.source[at] != "}":
+            at = self._field(at) if self.source[at] == "{" else at + 1
+        return min(at + 1, len(self.source))
+
+    def _requoted(self, start: int, stop: int, quote: str) -> None:
+        """Replace what a field of an older f-string may not hold: its quotes, and backslashes."""
+        other = "'" if quote == '"' else '"'
+        for n in range(start, stop):
+            if self.source[n] == "\\" and self.source[n + 1 : n + 2] not in ("", "\n"):
+                self.out[n] = "_"
+                if not self.source[n + 1].isalnum():
+                    self.out[n + 1] = "_"
+            elif self.out[n] == quote:
+                self.out[n] = other
+
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 """The definition of a function, of either kind."""
@@ -130,7 +250,7 @@ def parse_expression(source: str) -> ast.expr:
 
 
 def first_line(node: ast.stmt) -> int:
-    """Where a statement begins, a definition's decorators included (1-based)."""
+    """Return the first line of a statement, a definition's decorators included (1-based)."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
@@ -187,7 +307,7 @@ def _functions_of(body: Sequence[ast.stmt]) -> dict[str, Function]:
 
 
 def takes_self(function: Function, entry_point: str) -> bool:
-    """Whether the first parameter is what a call does not give: the object, or the class."""
+    """True if the first parameter is the object or the class, which a call does not give."""
     static = any(ast.unparse(one) == "staticmethod" for one in function.decorator_list)
     return "." in entry_point and not static
 
@@ -200,8 +320,8 @@ def docstring_of(code: str, entry_point: str) -> str:
 
 
 def bound_names(*nodes: ast.AST) -> frozenset[str]:
-    """What statements bind where they stand (a module: all of its own); the names inside of a
-    function or a class are not counted."""
+    """Return the names that statements bind in their own scope, without those inside functions and
+    classes."""
     found: set[str] = set()
     left: list[ast.AST] = list(nodes)
     while left:

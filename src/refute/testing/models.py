@@ -241,7 +241,7 @@ class ScriptedModel:
 
     @property
     def name(self) -> str:
-        """What identifies the model in a cache key."""
+        """Name of the model in cache keys."""
         return self._name
 
     async def generate(

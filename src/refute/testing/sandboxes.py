@@ -1,4 +1,4 @@
-"""What every sandbox must do, as a list of checks; each sandbox's tests run all of them.
+"""A list of checks that every sandbox must pass; each sandbox's tests run all of them.
 
 SUBJECT = Subject(open=lambda: MySandbox(...))
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DebugOptions(FunctionOptions):
-    """What `debug` can be told."""
+    """Options of `debug`."""
 
     proposed: bool = parameter(
         False, "Count and --write proposed fixes, too.", flag="--proposed", for_agents=True

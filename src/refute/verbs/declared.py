@@ -7,7 +7,9 @@ run, and what else the command sets by name. Those of the model are shown by `--
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -15,13 +17,80 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 from click.shell_completion import CompletionItem
 
-from refute.core.parameters import Parameter, pairs_of, parameters_of, settable
+from refute.core.parameters import Parameter, nearest, pairs_of, parameters_of, settable
 from refute.core.storage import refuse_links
 from refute.models.asking import Asked
-from refute.verbs.start import verbosity
 
 if TYPE_CHECKING:
     from refute.core.methods import Level, MethodSpec
+
+
+START = """\
+refute finds inputs on which Python code is wrong, and proves fixes by tests.
+
+  find an input that fails   refute hunt FILE.py
+  fix a function             refute debug FILE.py::FUNCTION
+  compare a change           refute diff
+  prove that it is done      refute gate
+
+Start with `refute hunt` on a file whose functions have doctests.
+`refute help COMMAND` explains one, `refute --help` lists all."""
+"""Of `refute` alone."""
+
+
+def expanded(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments that `refute` alone, `refute help` and `refute version` stand for."""
+    match list(arguments):
+        case [] | ["help"]:
+            return ["--start"]
+        case ["help", verb, *_]:
+            return [verb, "--help"]
+        case ["version"]:
+            return ["--version"]
+        case given:
+            return given
+
+
+def no_such_command(name: str, known: Sequence[str]) -> click.UsageError:
+    """Return the error for a command that does not exist, with the nearest one."""
+    return click.UsageError(f"{name}: no such command{nearest(name, known)}")
+
+
+def starting(command: Any) -> Any:
+    """Give the root command -q, -v, and what `refute` alone prints."""
+    start = click.option(
+        "--start", is_flag=True, is_eager=True, expose_value=False, hidden=True, callback=_start
+    )
+    return verbosity(hidden=False)(start(command))
+
+
+def _start(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        click.echo(START)
+        ctx.exit()
+
+
+def verbosity(*, hidden: bool) -> Callable[[Any], Any]:
+    """A decorator that gives a command -q and -v; they also stand behind the verb, unlisted."""
+
+    def given(command: Any) -> Any:
+        for flag, level, text in (
+            ("quiet", logging.WARNING, "Print results and errors only."),
+            ("verbose", logging.DEBUG, "List functions without examples or tests, too."),
+        ):
+            command = click.option(
+                f"-{flag[0]}", f"--{flag}", is_flag=True, is_eager=True, expose_value=False,
+                hidden=hidden, callback=partial(_set_level, level), help=text,
+            )(command)  # fmt: skip
+        return command
+
+    return given
+
+
+def _set_level(level: int, ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        logging.getLogger("refute").setLevel(level)
+
 
 _ASKED = {one.name for one in parameters_of(Asked)}
 _OF_METHODS = ("method", "preset", "prompts", "tester")
@@ -212,7 +281,7 @@ class MethodCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            from refute.core.selection import explained_flag
+            from refute.core.registry import explained_flag
 
             specs = self._specs({name: told(given, f"--{name}") for name in _CHOOSING})
             value = told(given, error.option_name) or ""
@@ -227,7 +296,7 @@ class MethodCommand(click.Command):
         settings: Mapping[str, Any] = ctx.lookup_default(SET_BY_SETTINGS) or {}
         if not texts and not settings:
             return {}
-        from refute.core.selection import read_options
+        from refute.core.registry import read_options
 
         specs = self._specs(given)
         known = settable((*self.more, *(spec.options for spec in specs)))
@@ -244,8 +313,7 @@ class MethodCommand(click.Command):
         Raises `InputError` for an unknown one."""
         if not self.levels:
             return []
-        from refute.core.registry import METHODS, method_of
-        from refute.core.selection import default_method
+        from refute.core.registry import METHODS, default_method, method_of
 
         name = self.named(given)
         if name is None:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DiffResult(Reported):
-    """What a change does, as far as it was found out."""
+    """Result of `diff`: the differences in behaviour that were found."""
 
     diffed: Diffed
     known: int = 0
@@ -53,7 +53,7 @@ class DiffResult(Reported):
 
     @property
     def functions(self) -> tuple[Compared, ...]:
-        """What came of each changed function."""
+        """Comparisons, one for each changed function."""
         return tuple(self.diffed.functions)
 
     @property
@@ -63,13 +63,13 @@ class DiffResult(Reported):
 
     @property
     def unexplained(self) -> bool:
-        """Whether a function behaves otherwise and no changed test, docstring, change log or
+        """True if a function behaves otherwise and no changed test, docstring, change log or
         message names it."""
         return self.diffed.unexplained
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended it; what was done by then is here."""
+        """True if Ctrl-C ended the work; the results up to then are here."""
         return self.diffed.interrupted
 
     def tests(
@@ -90,7 +90,7 @@ class DiffResult(Reported):
         return Diff(**asdict(comparison(self.diffed)), known=self.known)
 
     def report(self) -> Report:
-        """What there is to report."""
+        """Return the findings as cases, for every format."""
         from refute.function.contract import Skipped
         from refute.results.formats import Report
         from refute.results.formats.changes import case_of_change
@@ -114,7 +114,7 @@ class DiffResult(Reported):
         return write_baseline(Path(file), self.report(), OF_CHANGES)
 
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does on stdout."""
         from refute.results.text.changes import print_diffed
 
         print_diffed(self.diffed, console)
@@ -162,7 +162,7 @@ Show = Callable[[Compared, int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffOptions(Asked):
-    """What `diff` can be told; `set`: `rounds` and `calls` of `Effort`."""
+    """Options of `diff`; `set`: `rounds` and `calls` of `Effort`."""
 
     revisions: str | None = parameter(
         None,
@@ -261,8 +261,8 @@ def diff(
 
 
 def _fresh(baseline: Path | None) -> Callable[[Compared], Compared | None]:
-    """What came of a function without what the baseline knows; None where nothing is left of what
-    differed."""
+    """Return a filter that drops differences known to the baseline; it returns None where no other
+    is left."""
     if baseline is None:
         return lambda one: one
     from refute.results.baselines import read_baseline

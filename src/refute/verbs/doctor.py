@@ -105,7 +105,7 @@ def _sandbox() -> Iterator[Check]:
 
 
 def _workspace() -> Iterator[Check]:
-    """What holds in a workspace, found out in one of an empty repository."""
+    """Yield the protections of a workspace, tried in one of an empty repository."""
     from refute.errors import WorkspaceUnavailable
     from refute.workspace.contract import Base, Recipe
     from refute.workspace.factory import open_local
@@ -173,7 +173,7 @@ def _numbers(path: Path) -> tuple[int, ...]:
 
 
 def _version(path: Path) -> str | None:
-    """What an interpreter says it is; None when it does not run."""
+    """Return the version that an interpreter prints; None when it does not run."""
     return _first_line([str(path), "--version"], r"Python (\S+)")
 
 

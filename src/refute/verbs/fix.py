@@ -45,7 +45,7 @@ NO_FIX = FixClaim("cannot tell", ("the method found no fix",))
 
 @dataclass(frozen=True, slots=True)
 class FixResult(Reported):
-    """What `fix` found out."""
+    """Result of `fix`."""
 
     method: str
     found: Reproduction
@@ -77,7 +77,7 @@ class FixResult(Reported):
         return fix_document(self)
 
     def report(self) -> Report:
-        """What there is to report."""
+        """Return the findings as cases, for every format."""
         from refute.results.formats import Report
         from refute.results.formats.changes import cases_of_fix
 
@@ -95,7 +95,7 @@ class FixResult(Reported):
         return tuple(changed)
 
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does on stdout."""
         from refute.results.text.issues import print_fix
 
         print_fix(self, console)
@@ -144,7 +144,7 @@ _STATUSES = {"fixed": 0, "proposed": PROPOSED, "cannot tell": CANNOT_TELL}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixOptions(IssueOptions):
-    """What `fix` can be told."""
+    """Options of `fix`."""
 
     issue: Path = parameter(MISSING, "The issue.", metavar="ISSUE.md", positional=True)
     behaviour: bool = parameter(

@@ -1,4 +1,4 @@
-"""What `hunt` and `debug` share: their results, their subject, progress, and how they end."""
+"""Common parts of `hunt` and `debug`: results, targets, progress, exit status."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ class _Result(Reported):
 
     @property
     def broad(self) -> bool:
-        """Whether a folder or several targets were named."""
+        """True if a folder or several targets were named."""
         return self.opened.targets.broad
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
-        """What was not looked at, and why."""
+        """Files and functions that were skipped, with reasons."""
         return tuple(self.collected.skipped)
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended it; what was done by then is here."""
+        """True if Ctrl-C ended the work; the results up to then are here."""
         return self.collected.interrupted
 
     @property
@@ -70,13 +70,13 @@ class _Result(Reported):
         return Report(verb, tuple(cases), self.skipped, line, got.known, got.interrupted)
 
     def _whole(self) -> dict[str, Any]:
-        """What `refute.results.functions` is told of all files."""
+        """Return the arguments of `refute.results.functions` that concern all files."""
         return {"broad": self.broad, "skipped": self.skipped, "known": self.known}
 
 
 @dataclass(frozen=True, slots=True)
 class HuntResult(_Result):
-    """What `hunt` found out."""
+    """Result of `hunt`."""
 
     @property
     def hunts(self) -> tuple[Hunt, ...]:
@@ -95,7 +95,7 @@ class HuntResult(_Result):
         return hunt_document(_by_file(self, Hunt), **self._whole())
 
     def report(self) -> Report:
-        """What there is to report."""
+        """Return the findings as cases, for every format."""
         return self._report("hunt")
 
     def write_baseline(self, file: Path | str) -> int:
@@ -142,7 +142,7 @@ class HuntResult(_Result):
         return files
 
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does on stdout."""
         from refute.results.text.functions import print_hunt
 
         for module, one in self.collected.results:
@@ -153,14 +153,14 @@ class HuntResult(_Result):
 
 @dataclass(frozen=True, slots=True)
 class DebugResult(_Result):
-    """What `debug` found out."""
+    """Result of `debug`."""
 
     proposed: bool
     """Whether what is only proposed counts as a fix."""
 
     @property
     def fixes(self) -> tuple[Fix, ...]:
-        """What became of each function."""
+        """Fixes, one for each function."""
         return tuple(one for _, one in self.collected.results if isinstance(one, Fix))
 
     @property
@@ -192,7 +192,7 @@ class DebugResult(_Result):
         return debug_document(_by_file(self, Fix), proposed=self.proposed, **self._whole())
 
     def report(self) -> Report:
-        """What there is to report."""
+        """Return the findings as cases, for every format."""
         return self._report("debug")
 
     def write(self) -> list[Path]:
@@ -215,7 +215,7 @@ class DebugResult(_Result):
         return written
 
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does on stdout."""
         from refute.function.source import diff_name
         from refute.results.text.functions import print_fix
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GateResult(Shown):
-    """What `gate` found out."""
+    """Result of `gate`."""
 
     judged: Judged
 
@@ -48,7 +48,7 @@ class GateResult(Shown):
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is against the change."""
+        """True if nothing is against the change."""
         return self.verdict != "not proven"
 
     def document(self) -> Gate:
@@ -58,7 +58,7 @@ class GateResult(Shown):
         return gate_document(self.judged)
 
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does on stdout."""
         from refute.results.text.changes import print_gate
 
         print_gate(self.judged, console)
@@ -66,7 +66,7 @@ class GateResult(Shown):
 
 @dataclass(frozen=True, slots=True)
 class HookAnswer:
-    """What the hook answers."""
+    """Answer of the hook."""
 
     status: int
     """Exit status: 2 keeps the agent at work, 0 lets it stop."""
@@ -78,7 +78,7 @@ class HookAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateOptions(IssueOptions):
-    """What `gate` can be told."""
+    """Options of `gate`."""
 
     base: str | None = parameter(None, "The state before it.", metavar="REF", for_agents=True)
     head: str | None = None
@@ -102,9 +102,12 @@ def gate(*, options: GateOptions | None = None, **given: Any) -> GateResult:
     """Judge what a checkout has beside a base: was something red that is green now, does what is
     near still pass, do the tests demand what they did, and what else is different?
 
-    `options`: a `GateOptions`, or its fields by name. `base`, `head`, `python`, `runner` as in
-    `refute.red_green`. `issue`: a test of its own is made of it as `refute.reproduce` does, and
-    must go from red to green. `rules`, `without`: names of `refute.gating.findings.RULES`.
+    `options`: a `GateOptions`, or its fields by name. `base`: the commit before; None: HEAD where
+    the working tree has changes that are not committed, else where the branch left the main one.
+    `head`: the commit after; None: the working tree, new files included. `python`, `runner`: how
+    the tests run, as in `refute.reproduce`. `issue`: a test of its own is made of it as
+    `refute.reproduce` does, and must go from red to green. `rules`, `without`: names of
+    `refute.gating.findings.RULES`.
 
     Everything runs in a workspace; nothing in the checkout is changed. Raises `InputError`,
     `Unavailable`.

@@ -22,12 +22,12 @@ from refute.verbs.output import FOUND, Shown, apart, consoles, show
 if TYPE_CHECKING:
     from refute.hardening.offering import Offer
     from refute.hardening.service import Hardened
-    from refute.results.hardening import Harden
+    from refute.results.gate import Harden
 
 
 @dataclass(frozen=True, slots=True)
 class HardenResult(Shown):
-    """How many mutants the project's tests let live, and tests that kill some of them."""
+    """Result of `harden`: surviving mutants, and tests that kill some of them."""
 
     hardened: Hardened
 
@@ -43,7 +43,7 @@ class HardenResult(Shown):
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended it."""
+        """True if Ctrl-C ended the work."""
         return self.hardened.interrupted
 
     @property
@@ -65,12 +65,12 @@ class HardenResult(Shown):
 
     def document(self) -> Harden:
         """The result as `harden/1`."""
-        from refute.results.hardening import hardened_document
+        from refute.results.gate import hardened_document
 
         return hardened_document(self.hardened)
 
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does on stdout."""
         from refute.results.text.changes import print_hardened
 
         print_hardened(self.hardened, console)
@@ -78,7 +78,7 @@ class HardenResult(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HardenOptions:
-    """What `harden` can be told."""
+    """Options of `harden`."""
 
     targets: tuple[str, ...] = parameter(
         (), "As of `refute hunt`.", metavar="[TARGET...]", positional=True, in_files=True
@@ -137,7 +137,7 @@ def harden(
 
 
 def _place_of(targets: tuple[str, ...]) -> Path:
-    """Where the first target lies; the working directory where it is none by its path."""
+    """Return the path of the first target; the working directory if the target is no path."""
     file = Path(targets[0].partition("::")[0]) if targets else Path()
     return file if file.exists() else Path()
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HuntOptions(FunctionOptions):
-    """What `hunt` can be told."""
+    """Options of `hunt`."""
 
     n: int | None = parameter(
         None,

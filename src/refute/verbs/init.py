@@ -16,12 +16,12 @@ from typing import Any
 import click
 
 from refute.core.extras import requirement
-from refute.core.files import parse_json, read_file
-from refute.core.storage import refuse_links, write_output
+from refute.core.remarks import remark
+from refute.core.storage import parse_json, read_file, refuse_links, write_output
 from refute.errors import InputError
 from refute.verbs.declared import FILE
 from refute.verbs.options import json_option
-from refute.verbs.output import Shown, consoles, remark, show
+from refute.verbs.output import Shown, show
 from refute.workspace.infer import toml_of
 from refute.workspace.snapshot import checkout_root
 
@@ -31,7 +31,7 @@ USUAL = ("settings", "workflow", "agents")
 
 @dataclass(frozen=True, slots=True)
 class InitResult(Shown):
-    """What would be written, or was."""
+    """Result of `init`: the files to write, or those written."""
 
     root: Path
     proposals: tuple[Proposal, ...]
@@ -127,7 +127,7 @@ AGENTS = f"""\
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What would become of one file."""
+    """Proposed content of one file."""
 
     path: str
     """Below the root of the repository."""
@@ -140,12 +140,12 @@ class Proposal:
 
     @property
     def changes(self) -> bool:
-        """Whether anything would be written."""
+        """True if the file would change."""
         return self.after != self.before
 
     @property
     def diff(self) -> str:
-        """What would be written, as a unified diff."""
+        """Return the changes as a unified diff."""
         old, new = (text.splitlines(keepends=True) for text in (self.before, self.after))
         first = f"a/{self.path}" if self.before else "/dev/null"
         return "".join(difflib.unified_diff(old, new, first, f"b/{self.path}"))
@@ -283,10 +283,9 @@ def command(
     """
     result = init(repo=repo, parts=parts or USUAL, source=source)
     show(result, as_json=as_json)
-    err = consoles()[1]
     if write:
         written = result.write()
-        remark(err, [f"written: {', '.join(written)}" if written else "nothing to write"])
+        remark([f"written: {', '.join(written)}" if written else "nothing to write"])
     elif any(one.changes for one in result.proposals):
-        remark(err, ["nothing is written yet; --write does it"])
+        remark(["nothing is written yet; --write does it"])
     return 0

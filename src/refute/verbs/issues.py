@@ -1,4 +1,4 @@
-"""What the verbs about issues share: options, what a method may cost, and their results."""
+"""Common parts of the verbs about issues: options, bounds of a method, results."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from msgspec.structs import asdict
 
-from refute.core.files import read_file
 from refute.core.methods import Bounds, Context, MethodSpec, Spawn
 from refute.core.parameters import checked, parameter, parameters_of
+from refute.core.storage import read_file
 from refute.errors import InputError
 from refute.issue.drafting.submission import only_tests
 from refute.models.asking import Asked, askers, open_sessions
@@ -61,7 +61,7 @@ def with_bounds(options: Chosen) -> tuple[Chosen, Bounds]:
 
 @dataclass(frozen=True, slots=True)
 class ReproduceResult(Reported):
-    """What `reproduce` found out."""
+    """Result of `reproduce`."""
 
     method: str
     found: Reproduction
@@ -85,7 +85,7 @@ class ReproduceResult(Reported):
         return reproduction_document(self)
 
     def report(self) -> Report:
-        """What there is to report."""
+        """Return the findings as cases, for every format."""
         from refute.results.formats import Report
         from refute.results.formats.changes import cases_of_reproduction
 
@@ -99,7 +99,7 @@ class ReproduceResult(Reported):
         return tuple(apply_to_checkout(self.patch, Path(repo))) if self.failing else ()
 
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does on stdout."""
         from refute.results.text.issues import print_reproduction
 
         print_reproduction(self.method, self.found, self.trial, console)
@@ -107,7 +107,7 @@ class ReproduceResult(Reported):
 
 @dataclass(frozen=True, slots=True)
 class VetResult(Reported):
-    """What `vet` found out."""
+    """Result of `vet`."""
 
     method: str
     """What wrote the tests; "given": the caller."""
@@ -131,7 +131,7 @@ class VetResult(Reported):
         return Vet(**asdict(vetted_document(self)))
 
     def report(self) -> Report:
-        """What there is to report."""
+        """Return the findings as cases, for every format."""
         from refute.results.formats import Report
         from refute.results.formats.changes import cases_of_vetted
 
@@ -139,7 +139,7 @@ class VetResult(Reported):
         return Report("vet", tuple(cases_of_vetted(self)), summary=line)
 
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does on stdout."""
         from refute.results.text.issues import print_vetted
 
         print_vetted(self.method, self.vetted, self.tests, console, found=self.reproduction)
@@ -157,7 +157,7 @@ async def reproduced(
     asked: Asked,
     bounds: Bounds,
 ) -> Reproduction:
-    """What the method finds for one issue, with the model that is named, if any: tests only."""
+    """Return what a method finds for one issue, with the named model if any: tests only."""
     async with open_sessions(asked) as models:
         ctx = Context(workspace=spawn, bounds=bounds, **askers(models, problem.id))
         with prompts_from(asked.prompts):

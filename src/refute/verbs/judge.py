@@ -50,7 +50,7 @@ from refute.verbs.output import Shown, apart, consoles, show
 
 @dataclass(frozen=True, slots=True)
 class JudgeResult(Shown):
-    """What `judge` found out."""
+    """Result of `judge`."""
 
     function: str
     names: tuple[str, ...]
@@ -69,7 +69,7 @@ class JudgeResult(Shown):
         return judge_document(self.found, self.function, self.names)
 
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does on stdout."""
         from refute.results.text.functions import print_judgement
 
         print_judgement(self.found, self.function, self.names, console)

@@ -1,4 +1,4 @@
-"""What all verbs share: how results show themselves, what a command prints, and how it ends.
+"""Common parts of all verbs: printing of results, the next step, errors, exit status.
 
 Results go to stdout, everything else to stderr; an error becomes one line and an exit status.
 """
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from refute.core.remarks import remark
 from refute.core.starting import Variable
 from refute.errors import BAD_INPUT, INTERNAL, UNAVAILABLE, told
-from refute.verbs.advice import say_next
 
 if TYPE_CHECKING:
     from msgspec import Struct
@@ -25,6 +25,101 @@ if TYPE_CHECKING:
 
     from refute.function.contract import State
     from refute.results.formats import Case, Report
+    from refute.verbs.diff import DiffResult
+    from refute.verbs.functions import DebugResult, HuntResult
+    from refute.verbs.gate import GateResult
+    from refute.verbs.issues import ReproduceResult, VetResult
+
+
+_AFTER_VET = {
+    "fixed": "apply the patch (`git apply`)",
+    "not fixed": "change the patch until the tests above pass, and run this again",
+    "breaks tests": "change the patch so that the broken tests pass, and run this again",
+    "does not apply": "make the patch again with `git diff`; if the checkout has it already, name"
+    " the commit before it with --against HEAD",
+    "cannot tell": "give a test that fails without the patch, with --tests",
+}
+"""Verdict -> what to do."""
+
+
+def next_step(found: Any) -> str:
+    """Return what to do after a result, in a line; "" for nothing."""
+    step = _STEPS.get(type(found).__name__)
+    return step(found) if step else ""
+
+
+def say_next(found: Any) -> None:
+    """Remark what to do after a result."""
+    remark(f"next: {line}" for line in [next_step(found)] if line)
+
+
+def _after_hunt(found: HuntResult) -> str:
+    wrong = _first(found, "wrong")
+    return f"`refute debug {wrong}` looks for a fix" if wrong else _without_examples(found)
+
+
+def _after_debug(found: DebugResult) -> str:
+    if _first(found, "proposed") and not found.proposed:
+        return "check the proposed fix: answer with --ask, or add a test and name it with --tests"
+    if found.diff:
+        return "apply the diff (--write), then run `refute gate`"
+    if wrong := _first(found, "wrong"):
+        return f"no fix was found of {wrong}: try a longer --budget, or a --model"
+    return _without_examples(found)
+
+
+def _first(found: HuntResult | DebugResult, state: str) -> str:
+    """The target that the first function of a state is; "" where there is none."""
+    from refute.function.verbs import Fix
+
+    for module, one in found.collected.results:
+        if one.state == state:
+            name = one.hunt.function if isinstance(one, Fix) else one.function
+            return f"{module.source.path}::{name}"
+    return ""
+
+
+def _without_examples(found: HuntResult | DebugResult) -> str:
+    without = sum(one == "cannot tell" for one in found.collected.states)
+    if not without:
+        return "after a change, `refute gate` shows whether it is done"
+    many = f"{without} functions have" if without > 1 else "1 function has"
+    return (
+        f"{many} no examples or tests (-v lists them): add a doctest (`>>> f(2)`, and below it what"
+        " that returns), or name tests with --tests PATH"
+    )
+
+
+def _after_diff(found: DiffResult) -> str:
+    if found.unexplained:
+        return "if it is meant, say so in a test or docstring; --pin writes a test of either side"
+    return "`refute gate` shows whether the change is done"
+
+
+def _after_reproduce(found: ReproduceResult) -> str:
+    if found.failing:
+        return "fix the code until the test passes, then run `refute gate`"
+    return "add to the issue a call as in a session (`>>> f(2)`) and what it should return"
+
+
+def _after_vet(found: VetResult) -> str:
+    return _AFTER_VET[found.verdict]
+
+
+def _after_gate(found: GateResult) -> str:
+    if found.passed:
+        return "commit"
+    return "change the code or the tests, then run `refute gate` again"
+
+
+_STEPS: dict[str, Any] = {
+    "HuntResult": _after_hunt,
+    "DebugResult": _after_debug,
+    "DiffResult": _after_diff,
+    "ReproduceResult": _after_reproduce,
+    "VetResult": _after_vet,
+    "GateResult": _after_gate,
+}
 
 
 # -- calling ---------------------------------------------------------------------------------------
@@ -56,7 +151,7 @@ class Shown:
         cls.__repr__ = Shown.__repr__  # type: ignore[method-assign]  # before a dataclass has one
 
     def answer(self) -> str:
-        """How it came out, in a line."""
+        """Return the outcome in one line."""
         return next((line for line in str(self).splitlines() if line.strip()), "")
 
     def __repr__(self) -> str:
@@ -64,7 +159,7 @@ class Shown:
         return f"<{type(self).__name__.removesuffix('Result')}: {line[:_WIDTH]}>"
 
     def print(self, console: Console) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does on stdout."""
         raise NotImplementedError
 
     def document(self) -> Struct:
@@ -94,11 +189,11 @@ class Reported(Shown):
     __slots__ = ()
 
     def report(self) -> Report:
-        """What there is to report, whatever the format."""
+        """Return the findings as cases, for every format."""
         raise NotImplementedError
 
     def answer(self) -> str:
-        """How it came out, in a line."""
+        """Return the outcome in one line."""
         found = self.report()
         line = found.summary or super().answer()
         return f"{line}; time was up before the rest" if found.interrupted else line
@@ -149,11 +244,6 @@ def consoles() -> tuple[Console, Console]:
     return SafeConsole(width=width, **plain), SafeConsole(stderr=True, **plain)
 
 
-def remark(console: Console, lines: Any) -> None:
-    for line in lines:
-        console.print(f"refute: {line}", markup=False, soft_wrap=True)
-
-
 def show_remarks() -> None:
     """Print on stderr what the library has to say besides its results (`refute.core.remarks`)."""
     log = logging.getLogger("refute")
@@ -165,12 +255,13 @@ def show_remarks() -> None:
 
 class _Remarks(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        remark(consoles()[1], [record.getMessage()])
+        line = f"refute: {record.getMessage()}"
+        consoles()[1].print(line, markup=False, soft_wrap=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a result is shown (`--format`), and the forms in which it is kept besides (`--save`)."""
+    """Format of a result on stdout (`--format`), and of its files (`--save`)."""
 
     name: str
     """One of `refute.results.formats.FORMATS`."""
@@ -178,12 +269,12 @@ class Form:
 
     @property
     def is_text(self) -> bool:
-        """Whether it is for people."""
+        """True for the format for people."""
         return self.name == "text"
 
     @property
     def streams(self) -> bool:
-        """Whether what is found is shown as it is found."""
+        """True if findings are shown as they come."""
         return self.name in ("text", "jsonl", "github")
 
     def show_case(self, verb: str, case: Callable[[], Case]) -> None:

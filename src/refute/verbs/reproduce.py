@@ -31,7 +31,7 @@ from refute.workspace.factory import Checkout, in_checkout
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReproduceOptions(IssueOptions):
-    """What `reproduce` can be told."""
+    """Options of `reproduce`."""
 
     issue: Path = parameter(
         MISSING,

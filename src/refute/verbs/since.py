@@ -47,9 +47,9 @@ _DOTTED = re.compile(r"([^\W\d][\w.]*)(?::([^\W\d][\w.]*))?")
 
 
 def chosen_among(only: Sequence[str] | None, root: Path) -> Callable[[ChangedFunction], bool]:
-    """Whether a changed function lies in one of the targets (None: it does): files, folders,
-    `FILE.py::NAME`, `pkg.mod` and `pkg.mod:NAME`. `root`: of the checkout; paths are those from the
-    working directory, else from there.
+    """Return a test for changed functions: does one lie in a target (None: every one does)? Targets
+    are files, folders, `FILE.py::NAME`, `pkg.mod` and `pkg.mod:NAME`. `root`: of the checkout;
+    paths are those from the working directory, else from there.
 
     Raises `InputError` for what is none of these.
     """

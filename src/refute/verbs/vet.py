@@ -53,9 +53,9 @@ def changes_of(
     seconds: float = SECONDS,
     base: str | None = None,
 ) -> Diffed | str:
-    """What the code of a fix changes in behaviour, against the checkout or against another fix; a
-    line of why that cannot be told else. `fix`, `other`: unified diffs against the checkout.
-    `seconds`: for one function. `base`: the commit that the fixes are of; None: the checkout."""
+    """Compare the behaviour of a fixed tree with the checkout's or another fix's. Return a reason
+    where that is impossible. `fix`, `other`: unified diffs against the checkout. `seconds`: for one
+    function. `base`: the commit that the fixes are of; None: the checkout."""
     settings = Settings(seconds=seconds, end=end_after(max(TOTAL, 5 * seconds)))
     codes = [split_fix(one)[1] for one in (fix, other) if one is not None]
     try:
@@ -99,7 +99,7 @@ class RankedFixes(Reported):
         return ranked_document(self)
 
     def report(self) -> Report:
-        """What there is to report: a case for each fix, and what speaks against it."""
+        """Return the findings as cases: a case for each fix, and what speaks against it."""
         from refute.results.formats import Report
         from refute.results.formats.changes import cases_of_ranking
 
@@ -108,7 +108,7 @@ class RankedFixes(Reported):
         return Report("vet", tuple(cases_of_ranking(self)), summary=line)
 
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does on stdout."""
         from refute.results.text.issues import print_ranked
 
         print_ranked(self, console)
@@ -129,7 +129,7 @@ _ORDER = ("fixed", "cannot tell", "not fixed", "breaks tests", "does not apply")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VetOptions(IssueOptions):
-    """What `vet` can be told."""
+    """Options of `vet`."""
 
     fixes: tuple[Path, ...] = parameter(
         MISSING, "Unified diffs against the checkout.", metavar="FIX.diff...", positional=True,

@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from refute.core.extras import need
+from refute.core.remarks import remark
 from refute.errors import InputError
 from refute.verbs.declared import FILE
 from refute.verbs.options import python_option
-from refute.verbs.output import consoles, remark
 
 
 @click.command("watch")
@@ -73,6 +73,5 @@ def command(
         root=root,
         options=tuple(f"{flag}={value}" for flag, value in given.items() if value is not None),
     )
-    console = consoles()[1]
-    watch([place.resolve() for place in places], looks, lambda line: remark(console, [line]))
+    watch([place.resolve() for place in places], looks, lambda line: remark([line]))
     return 0

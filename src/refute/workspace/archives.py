@@ -15,8 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from refute.core.files import parse_json, read_file
-from refute.core.storage import adopt, cache_folder
+from refute.core.storage import adopt, cache_folder, parse_json, read_file
 from refute.errors import InputError
 from refute.workspace.contract import Base
 
@@ -75,7 +74,7 @@ def unpack(file: Path) -> int:
 
 
 def _belongs(member: tarfile.TarInfo, room: str) -> bool:
-    """Whether extracting the member writes below `room` only. Clears its unsafe mode bits.
+    """Return whether extracting the member writes below `room` only. Clears its unsafe mode bits.
 
     A symbolic link may lead anywhere (an environment's `bin/python` does), so each place is
     resolved through the links that are already there; a link itself replaces what stands there.

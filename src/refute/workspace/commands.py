@@ -146,7 +146,8 @@ class Commands:
                 os.close(ended)
 
     def _overrun(self) -> str:
-        """Whether all processes together are too many or too big; root has no other limit here."""
+        """Return the exceeded limit of all processes together, or ""; root has no other limit
+        here."""
         pids = self._descendants()
         if len(pids) > self.processes:
             return "processes"

@@ -306,7 +306,7 @@ def _collect(stream: IO[bytes], kept: OutputBuffer) -> None:
 
 
 def _last_line(text: bytes) -> str:
-    """What a program says in the end; that its `--help` says more is left out."""
+    """Return the last line of a program's output, without its hint at `--help`."""
     lines = [line.strip() for line in text.decode("utf-8", "replace").splitlines()]
     said = [line for line in lines if line and "--help" not in line]
     return said[-1][:300] if said else "no message"

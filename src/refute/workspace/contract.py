@@ -40,7 +40,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class TestSelection:
-    """Which tests to run. Paths are relative to the root of the repository, with `/`.
+    """Selection of tests. Paths are relative to the root of the repository, with `/`.
 
     `tests` narrows to single tests by the ids that reports give. Both empty: nothing is run.
     """
@@ -84,7 +84,7 @@ Phase = Literal["collect", "setup", "call", "teardown"]
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """What became of one test."""
+    """Result of one test."""
 
     __test__ = False  # not a test class of pytest
 
@@ -152,7 +152,7 @@ class Workspace(Protocol):
 
     @property
     def root(self) -> Path:
-        """Where the tree lies for the programs inside it."""
+        """Path of the tree for the programs inside it."""
         ...
 
     def apply(self, patch: str) -> None:
@@ -200,7 +200,7 @@ class Workspace(Protocol):
         ...
 
     def protections(self) -> Mapping[str, bool]:
-        """What is active here: name of the measure -> whether it holds."""
+        """Return the protections here: name of the measure -> whether it holds."""
         ...
 
     def close(self) -> None:
@@ -225,7 +225,8 @@ class WorkspaceLimits:
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What a workspace is opened on. Nothing changes it."""
+    """Tree and environment of a repository at a commit, made once; copies start from it. Nothing
+    changes it."""
 
     repo: str
     commit: str
@@ -264,8 +265,9 @@ class Execution:
 
 
 class ExecutionBackend(Protocol):
-    """What `WorkingCopy` needs of a backend. Errors are `WorkspaceUnavailable`, and OSError where
-    it says so; what a command does is never an error."""
+    """Backend of a `WorkingCopy`: a tree, and contained commands. Errors are
+    `WorkspaceUnavailable`, and OSError where it says so; a command's own failure is never an error.
+    """
 
     @property
     def tree(self) -> str:

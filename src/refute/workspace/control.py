@@ -64,7 +64,8 @@ def turned_green(
     timeout: float,
     chance: random.Random | None = None,
 ) -> str:
-    """Why what passes with the patches says nothing; "" where every planted failure is seen.
+    """Return why tests that pass with the patches prove nothing; "" if every planted failure is
+    seen.
 
     `passing`: results of tests in `files` that pass with the patches applied (a fix and tests).
     Raises `PatchRejected`. The workspace is clean afterwards.
@@ -107,7 +108,7 @@ def _paths(passing: Sequence[TestResult], files: Sequence[str]) -> Iterator[str]
 
 
 def unseen(report: TestReport, planted: Sequence[Planted], passing: Collection[str]) -> str:
-    """Which planted failure was not seen to fail, in a line; "" where all were."""
+    """Return in a line the planted failure that did not fail; "" if all failed."""
     if report.status != "finished" or not report.trusted:
         return f"with failures planted, the tests do not finish: {report.remark or report.status}"
     outcomes: dict[str, set[str]] = {}
@@ -197,7 +198,7 @@ def _variants(test: Function, chance: random.Random) -> list[Function]:
 
 
 def _is_method(test: Function) -> bool:
-    """Whether it is a method of unittest's, by what it calls."""
+    """Return whether a test is a method of unittest's, by what it calls."""
     return any(
         isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
@@ -283,7 +284,7 @@ _EXPECTING = frozenset({"raises", "assertRaises", "assertRaisesRegex"})
 
 
 def _expects(statement: ast.With | ast.AsyncWith) -> bool:
-    """Whether a block must raise."""
+    """Return whether a block must raise."""
     calls = [item.context_expr for item in statement.items]
     heads = [call.func for call in calls if isinstance(call, ast.Call)]
     names = {h.attr if isinstance(h, ast.Attribute) else getattr(h, "id", "") for h in heads}

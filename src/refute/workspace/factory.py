@@ -1,4 +1,4 @@
-"""From a problem's repository and recipe to an open workspace: the few functions people call.
+"""Open workspaces: of a problem's repository with its recipe, and of a user's own checkout.
 
 Workspaces do not show copies of a repository's own packages elsewhere on this machine.
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from refute.core.files import parse_toml
+from refute.core.storage import parse_toml
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.source.syntax import Function, readable_module
 from refute.workspace.contract import WORK_TREE, Recipe, Runner
@@ -73,7 +73,7 @@ def own_interpreter(root: Path) -> Path:
 
 
 def _is_tracked(folder: Path) -> bool:
-    """Whether git tracks something below a folder, or a link in its place."""
+    """Return whether git tracks something below a folder, or a link in its place."""
     from refute.workspace.repositories import GitFailed, git
 
     try:
@@ -83,7 +83,7 @@ def _is_tracked(folder: Path) -> bool:
 
 
 def infer_runner(read: Reader, python: Path | None = None) -> Runner:
-    """How the tests of a repository are started, by the files that runners are known by."""
+    """Return the runner of a repository's tests, by the files that runners are known by."""
     if read("tests/runtests.py") is not None and read("django/__init__.py") is not None:
         return "django"
     if read("sympy/__init__.py") is not None and "pytest" not in (read("bin/test") or "pytest"):
@@ -97,14 +97,16 @@ def infer_runner(read: Reader, python: Path | None = None) -> Runner:
 
 
 def has_pytest(python: Path) -> bool:
-    """Whether an environment has pytest, by its files; True where it is laid out otherwise."""
+    """Return whether an environment has pytest, by its files; True where it is laid out
+    otherwise."""
     folder = python.parent.parent / "lib"
     return any(folder.glob("python*/*-packages/pytest/__init__.py")) if folder.is_dir() else True
 
 
 def needs_pytest(source: str) -> bool:
-    """Whether a file of tests says nothing to `unittest`: it imports pytest, or has a test outside
-    of any `TestCase` that asserts by statement. (`test_suite` of old and mixins have none.)"""
+    """Return whether a file of tests says nothing to `unittest`: it imports pytest, or has a test
+    outside of any `TestCase` that asserts by statement. (`test_suite` of old and mixins have none.)
+    """
     for node in readable_module(source).body:
         if isinstance(node, ast.Import) and any(one.name == "pytest" for one in node.names):
             return True
@@ -124,7 +126,7 @@ PYTEST_SETTINGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini",
 
 
 def sets_pytest(path: str, text: str) -> bool:
-    """Whether one of these files does."""
+    """Return whether one of these files does."""
     match path.rpartition("/")[2]:
         case "pyproject.toml":
             return "pytest" in (toml_of(text).get("tool") or {})
@@ -136,7 +138,7 @@ def sets_pytest(path: str, text: str) -> bool:
 
 
 def toml_of(text: str | None) -> dict[str, Any]:
-    """What a TOML file says; nothing where it is none."""
+    """Return the content of a TOML file; {} for other text."""
     try:
         return parse_toml(text or "")
     except ValueError:

@@ -42,7 +42,7 @@ Live = Dict[str, Dict[Key, List[FunctionType]]]
 
 
 class Plan:
-    """What is to be done, from `job.json` beside this file."""
+    """Job of this process, from `job.json` beside this file."""
 
     def __init__(self, data: Any, root: str) -> None:
         self.files = {os.path.realpath(os.path.join(root, f)): t for f, t in data["files"].items()}
@@ -145,7 +145,7 @@ def say(out: int, record: dict[str, Any]) -> None:
 
 
 def said() -> List[Any]:
-    """What was written down so far, by children too."""
+    """Return the records so far, those of children included."""
     with open(RESULTS, encoding="utf-8") as file:
         return [json.loads(line) for line in file]
 
@@ -303,13 +303,13 @@ class Tracer:
 
 
 def reports_of(item: Any) -> List[Any]:
-    """What a test's phases did, and those of its subtests that failed."""
+    """Return the reports of a test's phases, and of its failed subtests."""
     PARTS.clear()
     return [*runtestprotocol(item, log=False, nextitem=None), *PARTS]
 
 
 def passes(item: Any) -> bool:
-    """Whether a test passes, set-up and tear-down included; skipped ones do not count."""
+    """Return whether a test passes, set-up and tear-down included; skipped ones do not count."""
     return all(report.outcome == "passed" for report in reports_of(item))
 
 
@@ -522,7 +522,7 @@ def loaded(live: Live, candidates: List[Any], item: Any) -> Live:
 
 
 def safely(item: Any) -> bool:
-    """Whether a test passes, whatever it raises (SystemExit, a plugin that gives up)."""
+    """Return whether a test passes, whatever it raises (SystemExit, a plugin that gives up)."""
     try:
         return passes(item)
     except BaseException:
@@ -611,8 +611,8 @@ def codes(code: CodeType) -> dict[Key, CodeType]:
 
 
 def given(held: dict[str, Any]) -> dict[str, str]:
-    """What a function was given, from its `locals()` at its start, in the texts of `watching`: the
-    condition of mutants that are for one call."""
+    """Return the arguments of a function, from its `locals()` at its start, in the texts of
+    `watching`: the condition of mutants that are for one call."""
     sources = os.path.join(os.path.dirname(FOLDER), ".refute", "sources")
     if sources not in sys.path:
         sys.path.insert(0, sources)

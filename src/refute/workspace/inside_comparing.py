@@ -1,4 +1,4 @@
-"""What candidate fixes do with calls like those that the tests make, beside one another.
+"""Run candidate fixes on calls like those of the tests, and compare them with one another.
 
 Written beside `inside.py` and run there: the standard library only, in the syntax of Python 3.8. A
 child runs tests on the code as it is and keeps what the functions were given. For each candidate it

@@ -1,4 +1,4 @@
-"""What an interpreter is: its version, its folders of packages, what a program in it has to read.
+"""Facts about an interpreter: version, folders of packages, folders that its programs read.
 
 An interpreter that lies in a checkout is the repository's code, as any `.pth` file beside it is. So
 it is started in a jail only, and what it answers is data: nothing that it names becomes readable
@@ -35,7 +35,7 @@ _MOST_LINKS = 40
 
 @dataclass(frozen=True, slots=True)
 class InterpreterFacts:
-    """What is known of an interpreter."""
+    """Facts about one interpreter."""
 
     version: tuple[int, int]
     sites: tuple[str, ...]

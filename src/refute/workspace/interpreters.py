@@ -68,7 +68,7 @@ def find_interpreter(version: str) -> Path:
 
 
 def is_here(version: str) -> bool:
-    """Whether this machine has an interpreter of that version."""
+    """Return whether this machine has an interpreter of that version."""
     try:
         find_interpreter(version)
     except WorkspaceUnavailable:
@@ -93,7 +93,8 @@ def _is_version(program: str, version: str) -> bool:
 
 
 def uv_command() -> list[str]:
-    """How uv is started here: the program, or the module of this interpreter; empty: it is not."""
+    """Return the command that starts uv: the program, or the module of this interpreter; empty if
+    neither is installed."""
     beside = Path(sys.executable).with_name("uv")
     if os.access(beside, os.X_OK):
         return [str(beside)]
@@ -117,7 +118,7 @@ def candidates(read: Reader, before: str | None = None) -> tuple[str, ...]:
 
 
 def requires_python(read: Reader) -> str:
-    """What the repository's metadata says of Python, as a version specifier; "" for nothing."""
+    """Return the version specifier for Python in the repository's metadata; "" for none."""
     project = toml_of(read("pyproject.toml"))
     table = project.get("project")
     tool = project.get("tool")
@@ -143,8 +144,8 @@ _CLAUSE = re.compile(r"(~=|===|==|!=|<=|>=|<|>|\^|~)?\s*v?(\d+(?:\.\d+)*)(\.\*)?
 
 
 def allows(specifier: str, version: tuple[int, int]) -> bool:
-    """Whether some release of a minor version fits a specifier (also Poetry's `^3.8`, `~3.8`). What
-    cannot be read allows everything."""
+    """Return whether some release of a minor version fits a specifier (also Poetry's `^3.8`,
+    `~3.8`). What cannot be read allows everything."""
     for clause in specifier.split(","):
         match = _CLAUSE.fullmatch(clause.strip())
         if match is None:
@@ -181,7 +182,7 @@ _TOOLS = {"pip": "pip>=9,<25.3"}
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked of the installer, once."""
+    """One request to the installer."""
 
     python: Path
     requirements: tuple[str, ...]
@@ -198,7 +199,7 @@ Attempt = Callable[[Asked], str]
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What could be installed."""
+    """Interpreter and packages that could be installed."""
 
     python: str
     """Version of the interpreter."""
@@ -274,7 +275,7 @@ def settle(
 
 
 def _next(state: _State, said: str) -> _State | None:
-    """What to try after the installer failed; None: nothing else in this interpreter."""
+    """Return the next attempt after a failed one; None: no other in this interpreter."""
     for name in undated(said):
         if name not in state.lifted:
             told = f"{name}: nothing of it is left by the date, so the date is not asked of it"

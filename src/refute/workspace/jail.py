@@ -320,7 +320,7 @@ class Jail:
 
 
 def _works(measure: Callable[[], None]) -> bool:
-    """Whether a measure can be taken: a child tries."""
+    """Return whether a measure can be taken: a child tries."""
     pid = os.fork()
     if pid == 0:
         try:

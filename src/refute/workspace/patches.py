@@ -1,4 +1,4 @@
-"""What a unified diff touches: its files, the lines it changes, and which of them are tests.
+"""Read unified diffs: the files that they touch, the lines that they change, the tests among them.
 
 The scanner counts lines as the hunk headers say, so a removed line ``-- a/x`` (``--- a/x`` in the
 diff) is never taken for a header. It reads git's forms (quoted names, renames, copies, mode
@@ -100,7 +100,7 @@ def split_fix(patch: str) -> tuple[str, str]:
 
 
 def is_runner_file(path: str) -> bool:
-    """Whether a file decides how tests run, or what is imported before them."""
+    """Return whether a file decides how tests run, or what is imported before them."""
     return path.rsplit("/", 1)[-1].lower() in _RUNNER_FILES or bool(_INSTALLED.search(path.lower()))
 
 

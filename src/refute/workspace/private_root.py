@@ -108,7 +108,7 @@ def _freeze(linux: Any, target: str) -> None:
 
 
 def shown(config: dict[str, Any]) -> list[str]:
-    """What of the machine can be seen, without what lies below another such path."""
+    """Return the visible paths of the machine, without those below another of them."""
     wanted = [*config["readable"], *config["writable"], "/etc/localtime"]
     wanted += ["/usr/" + name for name in _FROM_USR]
     wanted += ["/" + n for n in ("bin", "sbin", "lib", "lib32", "lib64")

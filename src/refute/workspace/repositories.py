@@ -133,7 +133,7 @@ class Clone:
 
     @property
     def is_shallow(self) -> bool:
-        """Whether commits before some are not here."""
+        """Return whether the clone lacks the commits before some."""
         return self.git("rev-parse", "--is-shallow-repository").strip() == b"true"
 
     def git(

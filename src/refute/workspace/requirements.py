@@ -1,4 +1,4 @@
-"""What a repository at a commit asks for: read from its own files, nothing of it is run.
+"""Read the requirements of a repository at a commit from its files, without running anything.
 
 Two ranks. What it *needs*: the run-time dependencies of its metadata, a runner that the probe knows
 and what its build back end wants. What else its developers name for tests (extras, groups,
@@ -62,7 +62,7 @@ class Requirements:
 
 
 def infer_requirements(read: Reader) -> Requirements:
-    """What the files of a repository ask for."""
+    """Return the requirements in the files of a repository."""
     project = toml_of(read("pyproject.toml"))
     needed, wanted = _of_pyproject(project)
     needed += _lines(setup_cfg_option(read("setup.cfg"), "install_requires"))
@@ -92,7 +92,7 @@ def infer_requirements(read: Reader) -> Requirements:
 
 
 def build_requirements(read: Reader) -> tuple[str, ...]:
-    """What building and installing the repository in editable mode asks for."""
+    """Return the requirements for building and installing the repository in editable mode."""
     back_end, asked = asked_by_build(read)
     if back_end and back_end != "setuptools":
         return tuple(dict.fromkeys(("pip", *asked)))
@@ -146,7 +146,8 @@ def _lines(block: str) -> list[str]:
 
 
 def _of_pyproject(project: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """What the project needs and wants by its pyproject.toml (PEP 621, PEP 735, Flit, Poetry)."""
+    """Return the required and the optional packages of a pyproject.toml (PEP 621, PEP 735, Flit,
+    Poetry)."""
     needed: list[str] = []
     wanted: list[str] = []
     table = project.get("project")

@@ -217,7 +217,7 @@ def _say_left_out(root: Path, name: str) -> None:
 
 
 def _submodules(root: Path, paths: Iterable[str]) -> Iterator[str]:
-    """What each populated submodule is now, for git's index: git would ask it for its status with
+    """Yield each populated submodule's commit for git's index: git would ask it for its status with
     its own configuration."""
     for path in paths:
         place = root / path

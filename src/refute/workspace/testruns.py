@@ -71,7 +71,7 @@ def run_tests(
 
 
 def _is_for_want(recipe: Recipe) -> bool:
-    """Whether unittest is the runner for want of pytest in a user's own environment."""
+    """Return whether unittest is the runner because a user's own environment lacks pytest."""
     python = recipe.interpreter
     return recipe.runner == "unittest" and python is not None and not has_pytest(Path(python))
 
@@ -226,8 +226,9 @@ def _report(raw: probe.RawReport, done: Execution, tree: str) -> TestReport:
 
 
 def _did_not_start(raw: probe.RawReport) -> bool:
-    """Whether a runner came to its end without having run a test: a usage error, an internal error
-    (pytest looks at some settings only after it has collected). 5 says that there was no test."""
+    """Return whether a runner came to its end without having run a test: a usage error, an internal
+    error (pytest looks at some settings only after it has collected). 5 says that there was no
+    test."""
     return raw.closed and not raw.results and raw.exit not in (0, 5)
 
 

@@ -18,8 +18,8 @@ from typing import Any, cast
 
 import msgspec
 
-from refute.core.files import parse_json
 from refute.core.starting import Variable
+from refute.core.storage import parse_json
 from refute.errors import InputError
 from refute.function.llm.answers import code_spans, final_text
 from refute.function.llm.code_extraction import read_program

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from refute.core.methods import Bounds
+from refute.core.registry import Preset, chosen_method, departures, options_of, preset_of
 from refute.core.remarks import remark, warn_of_gaps
-from refute.core.selection import Preset, chosen_method, departures, options_of, preset_of
 from refute.errors import InputError
 from refute.issue.choosing import check_given, check_task, chosen_reproducer
 from refute.models.asking import Asked, open_sessions

@@ -17,11 +17,10 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from refute.core.files import parse_json, read_file
 from refute.core.problems import IssueProblem
 from refute.core.remarks import remark
 from refute.core.starting import Variable
-from refute.core.storage import write_output
+from refute.core.storage import parse_json, read_file, write_output
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.verbs.output import Shown, path_of
 from refute.workspace.contract import Recipe

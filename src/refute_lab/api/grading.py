@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from refute.core.methods import Task
+from refute.core.registry import preset_of
 from refute.core.remarks import few, remark
-from refute.core.selection import preset_of
 from refute.errors import InputError
 from refute.verbs.output import Progress, Shown, apart, path_of, silent
 from refute.workspace.factory import Backend
@@ -141,7 +141,7 @@ def grade(
     patch adds a `script` whose exit status decides. `compat`: also write the reference's reports.
     `executable`: which lines of the golden patch ΔC counts ("own"; see `refute_lab.swt.grading`).
     `columns`: whose definitions the table has ("later"). `preset`: what the two are where they are
-    not given (`refute.core.selection`).
+    not given (`refute.core.registry`).
     `task`: "repair" where the predictions are fixes, which the golden tests judge as SWE-bench does
     ("gold": the golden patches); of these rules `timeout` alone is for them.
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from refute.core.files import parse_json, read_file
-from refute.core.storage import write_output
+from refute.core.storage import parse_json, read_file, write_output
 from refute.errors import InputError
 from refute.verbs.output import Shown, path_of
 from refute_lab.report.grids import Grid, as_csv, as_latex, print_grid

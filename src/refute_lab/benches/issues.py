@@ -22,10 +22,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from refute.core.files import parse_json, read_file
 from refute.core.methods import Bounds, Context, Given, Spawn, Task
 from refute.core.problems import IssueKey, IssuePrediction, IssueProblem
 from refute.core.remarks import remark
+from refute.core.storage import parse_json, read_file
 from refute.errors import AnswersPending, InputError
 from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction
@@ -83,7 +83,7 @@ class IssueBenchSettings:
     method: str
     model: str | None = None
     preset: str | None = None
-    """Whose values the options that were not given have (`refute.core.selection`)."""
+    """Whose values the options that were not given have (`refute.core.registry`)."""
     prompts: str | None = None
     """A digest of the user's own templates (`refute.prompts`)."""
     tester: str | None = None

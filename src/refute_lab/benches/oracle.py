@@ -22,9 +22,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from refute.core.files import parse_json, read_file, unpack
 from refute.core.problems import Call, FunctionKey, Invocation
-from refute.core.storage import cache_folder, write_atomically
+from refute.core.storage import cache_folder, parse_json, read_file, unpack, write_atomically
 from refute.sandbox import (
     Killed,
     Limits,

@@ -40,7 +40,7 @@ class BenchSettings:
     subset: Subset = "all"
     """Which rows of HumanEval+ and MBPP+: see `refute_lab.datasets.spec`."""
     preset: str | None = None
-    """What sets the values that were not given: see `refute.core.selection`."""
+    """What sets the values that were not given: see `refute.core.registry`."""
     prompts: str = ""
     """Digest of the templates that stand for ours; "": there are none."""
     model: str | None = None

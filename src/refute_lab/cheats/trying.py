@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from refute.core.files import parse_json
+from refute.core.storage import parse_json
 from refute.errors import InputError
 from refute.sandbox import Sandbox
 from refute.sandbox.local import LocalSandbox

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from refute.core.remarks import remark
 from refute.verbs.declared import FILE, OUTPUT
-from refute.verbs.output import consoles, remark
 from refute_lab.cli.run_options import show_tables, table_options
 
 
@@ -60,6 +60,6 @@ def command(
     )
     if output is not None:  # first: whoever reads the tables may go before their end
         found.write(output)
-        remark(consoles()[1], [f"page written to {output}"])
+        remark([f"page written to {output}"])
     show_tables(found, form, tables)
     return 0

@@ -81,7 +81,7 @@ def command(
 
 
 def _text(path: Path) -> str:
-    from refute.core.files import read_file
+    from refute.core.storage import read_file
 
     try:
         return read_file(path, pipe=True).decode()

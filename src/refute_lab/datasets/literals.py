@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from refute.core.files import parse_json
 from refute.core.problems import Call, Expression, Trust, UnitTest
+from refute.core.storage import parse_json
 from refute.source.literals import NotLiteral, parse_literal, read_call, read_literal
 from refute.source.syntax import lifted_limits, parse_module
 from refute_lab.datasets.rows import Row

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from refute.core import extras
-from refute.core.files import open_file, parse_json
+from refute.core.storage import open_file, parse_json
 from refute.errors import DatasetError
 
 _ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".json.gz")

@@ -27,9 +27,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from refute.core.files import parse_json
 from refute.core.problems import IssueKey, IssueProblem
 from refute.core.starting import Variable
+from refute.core.storage import parse_json
 from refute.errors import DatasetError
 from refute.source.literals import NotLiteral
 from refute.workspace.patches import split_tests

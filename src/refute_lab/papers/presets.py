@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from refute.core.methods import Level
-from refute.core.selection import Preset
+from refute.core.registry import Preset
 
 _PAPER = Preset(
     "paper",

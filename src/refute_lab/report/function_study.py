@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from refute.core.selection import Preset, preset_of, presets_of
+from refute.core.registry import Preset, preset_of, presets_of
 from refute.errors import InputError
 from refute_lab.benches.records import FunctionRecord
 from refute_lab.benches.summary import BenchSummary, restricted

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from refute.core.files import parse_json
 from refute.core.problems import Call
+from refute.core.storage import parse_json
 from refute.errors import InputError
 from refute.sandbox import Limits, Sandbox, values
 from refute.sandbox.equality import CHECKERS, Expected, expect

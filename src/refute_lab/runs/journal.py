@@ -24,7 +24,7 @@ from typing import IO, Annotated, Any, Generic, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from refute.core.files import append_whole, open_file, parse_json, read_file
+from refute.core.storage import append_whole, open_file, parse_json, read_file
 from refute.errors import InputError
 from refute_lab.runs.records import (
     Count,

@@ -14,10 +14,9 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 import refute
-from refute.core.files import append_whole, open_file, parse_json
 from refute.core.processes import Failed
 from refute.core.remarks import remark
-from refute.core.storage import write_atomically
+from refute.core.storage import append_whole, open_file, parse_json, write_atomically
 from refute.errors import AnswersPending, BudgetExceeded, InputError, LimitReached, Unavailable
 from refute_lab.runs.executors import Concurrent, Executor
 from refute_lab.runs.journal import Journal

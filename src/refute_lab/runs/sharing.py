@@ -19,8 +19,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from refute.core.files import parse_json
 from refute.core.remarks import remark
+from refute.core.storage import parse_json
 from refute.models.asking import OPENER, Asked, said
 from refute.models.batch import BatchModel, Question, open_batch
 from refute.models.budget import Budget, Ledger, Prices

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
-from refute.core.files import parse_json
+from refute.core.storage import parse_json
 from refute.errors import InputError
 from refute_lab.rewards import Task, Test
 from refute_lab.rewards.task import Demands, Kind, TaskData, TestData

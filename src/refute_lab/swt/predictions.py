@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from refute.core.files import parse_json, read_file, unpack
 from refute.core.problems import IssueKey
-from refute.core.storage import write_output
+from refute.core.storage import parse_json, read_file, unpack, write_output
 from refute.errors import InputError
 from refute.issue.edits import Applied, Files, read_edits
 

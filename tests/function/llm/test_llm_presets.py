@@ -11,8 +11,7 @@ import pytest
 
 from refute.core.methods import Context
 from refute.core.problems import FunctionKey, FunctionProblem
-from refute.core.registry import METHODS
-from refute.core.selection import departures, options_of, preset_of, presets_of
+from refute.core.registry import METHODS, departures, options_of, preset_of, presets_of
 from refute.errors import InputError, NotContinued
 from refute.function.contract import MethodResult
 from refute.function.llm.debugging import conversation

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from refute.core.methods import Bounds, Context
-from refute.core.selection import default_method
+from refute.core.registry import default_method
 from refute.errors import WorkspaceUnavailable
 from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from refute.models.specs import Provider
-
 from refute import Candidate, Context, FunctionKey, FunctionProblem, MethodResult, method
 from refute.core.parameters import parameter
 from refute.models.contract import Message, Sampling
+from refute.models.providers import Provider
 from refute.testing.models import ScriptedModel
 from refute_lab.datasets import Item
 from refute_lab.datasets.spec import DatasetSpec, Keep, LoaderOptions

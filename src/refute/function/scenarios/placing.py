@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from refute.core.files import parse_toml
+from refute.core.storage import parse_toml
 from refute.function.project_tests import read_bounded, test_files
 from refute.function.scenarios.bodies import Style
 from refute.function.scenarios.inserting import is_test_case

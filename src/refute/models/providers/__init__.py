@@ -1,4 +1,4 @@
-"""From `--model SPEC` to a model. The modules of this package define the kinds of models."""
+"""Open the model of `--model SPEC`. The modules of this package define the kinds of models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from refute.models.contract import Model
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """How a model is reached."""
+    """Address and limits of a served model."""
 
     base_url: str | None = None
     concurrency: int = 64

@@ -1,4 +1,4 @@
-"""What there is to report, whatever the verb and the format: cases, their problems, what was left.
+"""Findings of any verb, for any format: cases, their problems, skipped ones.
 
 A problem has a fingerprint that stays the same where lines move, the seed is another, or another
 input shows the same: by it a baseline knows a problem, and a code host an alert.
@@ -82,7 +82,7 @@ class Problem:
 
     @property
     def level(self) -> Level:
-        """How grave it is."""
+        """Return the level of the gravest problem."""
         return RULES[self.rule].level
 
     @property
@@ -119,7 +119,7 @@ class Case:
 
     @property
     def failed(self) -> bool:
-        """Whether one of its problems is more than a note."""
+        """True if a problem is more than a note."""
         return any(one.level != "note" for one in self.problems)
 
 

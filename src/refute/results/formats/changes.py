@@ -1,4 +1,4 @@
-"""What `diff` found, and what `vet`, `reproduce` and `fix` did, as cases of a report."""
+"""Results of `diff`, `vet`, `reproduce` and `fix` as cases of a report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def case_of_change(one: Compared) -> Case:
-    """What came of one changed function."""
+    """Return the case of one changed function."""
     comparison, place = one.comparison, one.function.after
     where = place.file, place.line, place.qualname
     problems = [_difference(one, difference) for difference in comparison.differences]
@@ -45,8 +45,7 @@ def _difference(one: Compared, difference: Difference) -> Problem:
 
 
 def without_known(known: Collection[str], one: Compared) -> Compared | None:
-    """What came of a function without what is known; None where nothing is left of what
-    differed."""
+    """Drop the known differences of a function; None where no other is left."""
     comparison = one.comparison
     if comparison.verdict != "differs":
         return one

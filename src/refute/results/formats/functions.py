@@ -1,4 +1,4 @@
-"""What `hunt` and `debug` found, as cases of a report."""
+"""Results of `hunt` and `debug` as cases of a report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def case_of(module: Module, one: Found) -> Case:
-    """What became of one function."""
+    """Return the case of one function."""
     hunt = one.hunt if isinstance(one, Fix) else one
     file, line = file_name(module.source.path), line_of(module.source.text, hunt.function)
     items: tuple[FailingTest | Finding, ...] = (*hunt.failing, *hunt.findings)
@@ -31,7 +31,7 @@ def case_of(module: Module, one: Found) -> Case:
 
 
 def problem_of(module: Module, function: str, item: FailingTest | Finding) -> Problem:
-    """What a failing test or a finding shows of a function."""
+    """Return the problem that a failing test or a finding shows."""
     where = file_name(module.source.path), line_of(module.source.text, function), function
     if isinstance(item, Finding):
         call, actual = short(call_source(item.call, function)), short(describe(item.actual))
@@ -49,7 +49,7 @@ def problem_of(module: Module, function: str, item: FailingTest | Finding) -> Pr
 
 
 def _outcome(item: FailingTest | Finding) -> str:
-    """What happened, in a word that does not depend on which input showed it."""
+    """Name the failure in a word that does not depend on the input."""
     actual = item.actual
     return actual.type if isinstance(actual, Raised) else status_of(actual)
 

@@ -159,7 +159,7 @@ def case_line(verb: str, case: Case) -> str:
 
 
 def last_lines(report: Report) -> Iterator[str]:
-    """What comes after the functions: what was not looked at, and the summary."""
+    """Yield the lines after the functions: the skipped ones, and the summary."""
     verb = report.verb
     for one in report.left:
         yield as_json(SkippedLine(verb=verb, type="skipped", **asdict(one)))

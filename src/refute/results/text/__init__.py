@@ -1,1 +1,1 @@
-"""What people see: tables, diffs and sentences, printed on a console."""
+"""Results for people: tables, diffs and sentences, printed on a console."""

@@ -1,4 +1,4 @@
-"""What a change does, whether it is shown to be done, and what its tests lack, as text."""
+"""Results of `diff`, `gate` and `harden` as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from refute.diffing.pinning import Pin, Side
     from refute.diffing.service import Compared, Diffed
     from refute.gating.judging import Judged
-    from refute.gating.running import Standing
     from refute.hardening.offering import Offer
     from refute.hardening.service import Hardened
     from refute.workspace.contract import Failure
@@ -41,7 +40,7 @@ def print_end(diffed: Diffed, console: Console) -> None:
 
 
 def print_changes(changes: Diffed | str, console: Console) -> None:
-    """What a fix changes in behaviour, in short: what is the same everywhere is one line."""
+    """Print what a fix changes in behaviour; one line for all that is the same."""
     if isinstance(changes, str):
         console.print(Text(f"what else it changes cannot be told: {changes}", style="dim"))
         return
@@ -161,17 +160,6 @@ MOST_LISTED = 10
 _STYLES = {"red to green": "green", "red now": "red", "broken": "red"}
 
 
-def print_standings(tests: Sequence[Standing], console: Console) -> None:
-    """One line for each test."""
-    for one in tests[:MOST_LISTED]:
-        console.print(Text.assemble((one.turn, _STYLES.get(one.turn, "")), f"  {one.id}"))
-        told = one.failure_after or one.failure_before
-        if told is not None:
-            console.print(Text(f"  {said(told)}", style="dim"))
-    if len(tests) > MOST_LISTED:
-        console.print(Text(f"and {len(tests) - MOST_LISTED} more", style="dim"))
-
-
 def said(failure: Failure) -> str:
     """A failure in one line."""
     first = failure.message.strip().partition("\n")[0]
@@ -179,7 +167,7 @@ def said(failure: Failure) -> str:
 
 
 def print_gate(judged: Judged, console: Console) -> None:
-    """What was red and is green, what is against the change, what else it does, the verdict."""
+    """Print the verdict, tests that turned green, findings, and other changes of behaviour."""
     colour = "red" if judged.verdict == "not proven" else "green"
     console.print(Text.assemble((f"{judged.verdict}: ", f"bold {colour}"), judged.reason))
     console.print(Text(f"{judged.base} -> {judged.head}", style="dim"))

@@ -98,7 +98,7 @@ class _Page(SafeConsole):
 
 
 def as_html(show: Callable[[Console], None]) -> str:
-    """What `show` prints, with inline styles."""
+    """Return the output of `show` as HTML with inline styles."""
     console = _Page(
         file=io.StringIO(), record=True, width=_WIDTH, force_terminal=True, force_jupyter=False,
         highlight=False, emoji=False, markup=False,
@@ -108,7 +108,7 @@ def as_html(show: Callable[[Console], None]) -> str:
 
 
 def as_text(show: Callable[[Console], None]) -> str:
-    """What `show` prints, without styles."""
+    """Return the output of `show` without styles."""
     text = io.StringIO()
     show(
         SafeConsole(
@@ -126,7 +126,7 @@ class Working:
 
     @property
     def shown(self) -> bool:
-        """Whether there is one: stderr is a terminal."""
+        """True if stderr is a terminal, so that a status line is shown."""
         return self._status is not None
 
     def say(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What was found about functions, as text: tests, fixes, rankings, and questions to the user."""
+"""Results about functions as text: tests, fixes, rankings, and questions to the user."""
 
 from __future__ import annotations
 

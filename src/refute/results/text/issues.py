@@ -42,7 +42,7 @@ def print_reproduction(
 
 
 def confidence_text(confidence: float | None, method: str) -> str:
-    """How sure a method is of its tests, in a few words."""
+    """Say in a few words how sure a method is of its tests."""
     if confidence is None:
         return f"no confidence: {method} has no evidence besides"
     return f"confidence {confidence:.0%} ({method})"
@@ -130,7 +130,7 @@ def _print_pair(pair: Pair, ranked: RankedFixes, console: Console) -> None:
 
 
 def _short(text: str) -> str:
-    """What came of a call, on few lines."""
+    """Return the outcome of a call, on few lines."""
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
-from refute.core.files import parse_json, read_file, unpack
 from refute.core.problems import IssueKey
+from refute.core.storage import parse_json, read_file, unpack
 from refute.errors import InputError
 from refute.workspace.running import TestStatus, read_report, report_data
 from refute_lab.figures import Figure, mean

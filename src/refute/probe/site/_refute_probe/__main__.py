@@ -14,7 +14,7 @@ import runpy
 import sys
 import types
 
-from _refute_probe import channel, customizing, failures, handover, observing  # noqa: F401
+from _refute_probe import channel, customizing, failures
 
 
 def _enter_tree(runner, later):
@@ -47,7 +47,7 @@ def _is_missing(runner):
 
 def _start(runner, emit, root, import_only):
     if runner == "pytest":
-        handover.leave("emit", emit)
+        failures.leave("emit", emit)
         runpy.run_module("pytest", run_name="__main__", alter_sys=True)
         return
     from _refute_probe import with_unittest

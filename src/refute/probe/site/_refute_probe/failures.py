@@ -1,4 +1,8 @@
-"""Describe an exception as plain data, whatever the exception's own methods do."""
+"""Describe an exception as plain data, whatever the exception's own methods do.
+
+Also here: what the runners' plugins share besides, an object handed over once, and calls of one
+object's methods watched without a change of its class.
+"""
 
 import os
 import sys
@@ -137,3 +141,27 @@ def current(root):
     """The exception that is being handled, described."""
     kind, error, trace = sys.exc_info()
     return describe(kind, error, trace, root)
+
+
+_parcels = {}
+
+
+def leave(name, parcel):
+    """Leave something for `take`."""
+    _parcels[name] = parcel
+
+
+def take(name):
+    """Return the object that was left under the name; None from the second time on."""
+    return _parcels.pop(name, None)
+
+
+def precede(thing, name, event):
+    """Call `event` with the same arguments before each call of the method of this very object."""
+    original = getattr(thing, name)
+
+    def method(*args, **kwargs):
+        event(*args, **kwargs)
+        return original(*args, **kwargs)
+
+    setattr(thing, name, method)

@@ -69,7 +69,8 @@ def _has_slice(expression):
 
 
 def _wrappable(expression):
-    """Whether an expression may be put into a tuple, and starts with what it evaluates first."""
+    """Return whether an expression may be put into a tuple, and starts with what it evaluates
+    first."""
     if not isinstance(getattr(expression, "ctx", None) or ast.Load(), ast.Load):
         return False
     return not isinstance(expression, (ast.Starred, ast.IfExp)) and not _has_slice(expression)
@@ -122,7 +123,8 @@ class _Instrumenter(object):
         return self.lines[bisect_left(self.lines, first) : bisect_left(self.lines, end)]
 
     def claim(self, scope, line):
-        """Whether this code object's counter for the line has yet to be placed; it is now."""
+        """Return whether this code object's counter for the line has yet to be placed; mark it as
+        placed."""
         if line not in self.slots or (scope, line) in self.done:
             return False
         self.done.add((scope, line))

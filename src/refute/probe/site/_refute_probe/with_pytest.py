@@ -9,7 +9,7 @@ import pytest
 from _pytest import runner as _runner
 from _pytest.config import PytestPluginManager
 
-from _refute_probe import failures, handover
+from _refute_probe import failures
 
 _ROOT = os.environ.get("REFUTE_PROBE_ROOT") or os.getcwd()
 
@@ -206,8 +206,8 @@ def _id(nodeid):
 
 
 def _naming(config):
-    """From pytest's ids to those by which runs compare and tests are asked for again: their file is
-    named from the tree's root, wherever the settings lie that a run has found."""
+    """Return the function that turns pytest's ids into those that runs compare and selections use:
+    their file is named from the tree's root, wherever the settings lie that a run has found."""
     base = os.path.realpath(str(getattr(config, "rootpath", None) or config.rootdir))
     folder = os.path.relpath(base, os.path.realpath(_ROOT))
 
@@ -304,7 +304,7 @@ def _observer(emit, config):
     return Observer() if emit is None else Writer()
 
 
-_emit = [handover.take("emit")]
+_emit = [failures.take("emit")]
 if _emit[0] is not None:
     _watch_conftests(_emit[0])
 

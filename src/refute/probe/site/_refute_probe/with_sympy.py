@@ -4,7 +4,7 @@ import os
 import sys
 import time
 
-from . import failures, observing
+from . import failures
 
 MODULES = ("sympy.testing.runtests", "sympy.utilities.runtests")
 
@@ -56,7 +56,7 @@ def _observe(reporter, emit, root):
         "import_error": not_imported,
     }
     for name, event in events.items():
-        observing.precede(reporter, name, event)
+        failures.precede(reporter, name, event)
     return enter_file
 
 

@@ -7,7 +7,7 @@ that very object, so neither a subclass nor a runner that a test starts is confu
 import sys
 import time
 
-from . import failures, observing
+from . import failures
 
 _COLLECTING = ("_FailedTest", "ModuleImportFailure", "LoadTestsFailure")
 
@@ -55,7 +55,7 @@ def _watch_loader(root):
 
 
 class _Running(object):
-    """What is known of a test that has started."""
+    """State of a test that has started."""
 
     def __init__(self):
         self.start = time.time()
@@ -205,7 +205,7 @@ def _subtest_name(sub):
 
 def _observe(result, emit, root, reasons):
     for name, event in _events(result, emit, root, reasons).items():
-        observing.precede(result, name, event)
+        failures.precede(result, name, event)
 
 
 def watch(emit, root, import_only=False):
