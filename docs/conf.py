@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import os.path
 import re
-import subprocess
-import sys
 from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
@@ -58,7 +56,7 @@ llms_txt_suppress_unknown_node_warnings = True  # the star of keyword-only param
 _ROOT = Path(__file__).resolve().parents[1]
 _BROUGHT_IN = {"measured": "benchmarks/README.md", "contributing": "CONTRIBUTING.md"}
 """Pages that are documents from outside of this folder."""
-_OF_METHODS = "<!-- refute methods --markdown -->"
+_OF_METHODS = "<!-- methods with their options -->"
 _LINK = re.compile(r"\[([^\]]+)\]\((?![a-z]+:)([\w./-]+)(#[\w-]+)?\)")
 
 
@@ -71,9 +69,7 @@ def _bring_in(_app: Any, page: str, source: list[str]) -> None:
     if page in _BROUGHT_IN:
         source[0] = (_ROOT / _BROUGHT_IN[page]).read_text()
     if _OF_METHODS in source[0]:
-        command = [sys.executable, "-m", "refute", "methods", "--markdown"]
-        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        source[0] = source[0].replace(_OF_METHODS, printed)
+        source[0] = source[0].replace(_OF_METHODS, _methods())
     here = os.path.dirname(_BROUGHT_IN.get(page, f"docs/{page}"))
     pages = {document: f"docs/{name}.md" for name, document in _BROUGHT_IN.items()}
 
@@ -87,6 +83,27 @@ def _bring_in(_app: Any, page: str, source: list[str]) -> None:
         return f"[{text}]({target}{fragment or ''})"
 
     source[0] = _LINK.sub(link, source[0])
+
+
+def _methods() -> str:
+    """Return all methods with their options; those with the same options share a table."""
+    from refute.core.registry import METHODS
+    from refute.verbs.methods import options_of
+
+    by_options: dict[Any, list[Any]] = {}
+    for spec in METHODS.all():
+        by_options.setdefault((spec.level, spec.options), []).append(spec)
+    parts = []
+    for some in by_options.values():
+        heads = [f"`{one.name}` ({one.level} level): {one.summary}." for one in some]
+        rows = options_of(some[0])
+        if rows:
+            columns = list(rows[0])
+            table = [columns, ["---"] * len(columns)]
+            table += [[f"`{r['option']}`", *(r[c] for c in columns[1:])] for r in rows]
+            heads.append("\n" + "\n".join(f"| {' | '.join(line)} |" for line in table))
+        parts.append("\n".join(f"- {h}" if not h.startswith("\n") else h for h in heads))
+    return "\n\n".join(parts) + "\n"
 
 
 _REPAIRS = (

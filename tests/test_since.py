@@ -16,7 +16,7 @@ from refute.diffing.service import Compared
 from refute.errors import InputError
 from refute.function.scenarios.observation import Observation
 from refute.results.formats.changes import case_of_change, without_known
-from refute.verbs.since import chosen_among
+from refute.verbs.diff import chosen_among
 
 from .diffing.repositories import commit
 

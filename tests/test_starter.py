@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from refute.gating.hook import FORMS
+
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -20,7 +22,7 @@ def repo(tmp_path: Path) -> Path:
     return tmp_path
 
 
-ALL = ("settings", "workflow", "agents", "hook")
+ALL = ("settings", "workflow", "agents", "--agent", "claude")
 
 
 def files(folder: Path) -> dict[str, str]:
@@ -70,10 +72,8 @@ def test_adds_to_what_is_there(refute: Run, repo: Path) -> None:
     assert refute("init", *ALL, "-C", repo, "--write")[0] == 0
     assert (repo / "AGENTS.md").read_text().startswith("# Ours\n\nBe kind.\n\n<!-- refute: begin")
     stops = json.loads(place.read_text())["hooks"]["Stop"]
-    assert [hook["command"] for one in stops for hook in one["hooks"]] == [
-        "a",
-        "refute gate --hook",
-    ]
+    commands = [hook["command"] for one in stops for hook in one["hooks"]]
+    assert commands == ["a", "refute gate --hook"]
     assert json.loads(place.read_text())["model"] == "x"
 
 
@@ -86,6 +86,27 @@ def test_leaves_what_it_does_not_understand(refute: Run, repo: Path, text: str) 
     assert status == 0
     assert out.count("is left alone") == 3
     assert (repo / ".claude" / "settings.json").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("agent", "path", "event", "limit"),
+    [
+        ("claude", ".claude/settings.json", "Stop", '"timeout": 600}'),
+        ("codex", ".codex/hooks.json", "Stop", '"timeout": 600}'),
+        ("copilot", ".github/hooks/refute.json", "agentStop", '"timeoutSec": 600}'),
+        ("cursor", ".cursor/hooks.json", "stop", '"timeout": 600}'),
+        ("gemini", ".gemini/settings.json", "AfterAgent", '"timeout": 600000}'),
+    ],
+)
+def test_each_agent_has_its_own_file(
+    refute: Run, repo: Path, agent: str, path: str, event: str, limit: str
+) -> None:
+    before = files(repo)
+    assert refute("init", "--agent", agent, "-C", repo, "--write")[0] == 0
+    assert set(files(repo)) - set(before) == {path}, "the parts are for those who name them"
+    [entry] = json.loads(files(repo)[path])["hooks"][event]
+    assert f'"refute gate --hook", {limit}' in json.dumps(entry)
+    assert event in FORMS, "the gate answers in the form of this event"
 
 
 def test_writes_through_no_link(refute: Run, repo: Path, tmp_path: Path) -> None:

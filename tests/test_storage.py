@@ -41,7 +41,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("link", "target", "command"),
     [
-        (".claude", ".", "init hook --write"),
+        (".claude", ".", "init --agent claude --write"),
         (".github", ".", "init --write"),
         (".github/workflows", ".", "init --write"),
         ("AGENTS.md", "file.py", "init --write"),

@@ -16,7 +16,7 @@ from refute.sandbox.interpreter import OLDEST, Interpreter, inside, may_be_shown
 from refute.workspace.infer import own_interpreter
 
 if TYPE_CHECKING:
-    from refute.workspace.interpreter_facts import InterpreterFacts
+    from refute.workspace.local import InterpreterFacts
 
 
 def with_interpreter(module: Module, python: Path | None) -> Module:
@@ -44,7 +44,7 @@ def interpreter_of(root: Path | None, python: Path | None = None) -> Interpreter
     if os.path.normpath(python.parent.parent) == os.path.normpath(sys.prefix):
         return None
     _check_version(python, _named_version(python))  # the oldest do not even take the question
-    from refute.workspace.interpreter_facts import interpreter_facts  # seldom needed
+    from refute.workspace.local import interpreter_facts  # seldom needed
 
     facts = interpreter_facts(python, root)
     _check_version(python, facts.version)

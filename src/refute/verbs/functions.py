@@ -270,7 +270,7 @@ def subject_of(options: Chosen, *, listed: bool) -> Chosen:
     when the time is up. `listed`: see `hunt`. Raises `InputError`."""
     end, targets = end_after(options.total_budget), options.targets
     if options.since is not None and (targets or not listed):
-        from refute.verbs.since import changed_since
+        from refute.verbs.diff import changed_since
 
         targets = changed_since(targets, options.since)
     elif not targets and not listed:

@@ -1,6 +1,6 @@
-"""`init`: set a repository up for refute.
+"""`init`: add refute's settings, CI workflow and agent hooks to a repository.
 
->>> refute.init(repo=".").print(console)    # what would be written
+>>> refute.init(repo=".").print(console)    # shows the diff
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import json
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from refute.workspace.infer import toml_of
 from refute.workspace.snapshot import checkout_root
 
 USUAL = ("settings", "workflow", "agents")
-"""What is proposed where nothing is named; the hook is for those who ask for it."""
+"""Parts that are proposed if nothing is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,18 @@ class InitResult(Shown):
     proposals: tuple[Proposal, ...]
 
     def write(self) -> tuple[str, ...]:
-        """Write it, and return the paths. Raises `InputError` where a file has changed since."""
-        return write_proposals(self.root, self.proposals)
+        """Write the changes, and return the paths. Raises `InputError` where a file has changed
+        since the proposal, or cannot be written."""
+        changed = [one for one in self.proposals if one.changes]
+        for one in changed:
+            path = self.root / one.path
+            if _text(self.root, one.path) != one.before:
+                raise InputError(f"{path}: has changed meanwhile: nothing is written there")
+            try:
+                write_output(path, one.after, folders=True)
+            except OSError as error:
+                raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+        return tuple(one.path for one in changed)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
@@ -58,27 +68,49 @@ class InitResult(Shown):
 
 
 def init(
-    *, repo: Path | str = ".", parts: tuple[str, ...] = USUAL, source: str | None = None
+    *,
+    repo: Path | str = ".",
+    parts: Sequence[str] = USUAL,
+    agents: Sequence[str] = (),
+    source: str | None = None,
 ) -> InitResult:
-    """Propose what a repository needs to use refute; nothing is written before `.write()`.
+    """Propose files for a repository that uses refute; nothing is written before `.write()`.
 
-    `parts`: of "settings" (`[tool.refute]`), "workflow" (GitHub's, for pull requests), "agents" (a
-    section of AGENTS.md) and "hook" (`refute gate` when Claude Code stops). What is there already
-    is kept. `source` is the requirement that the workflow installs refute from, by default the
-    address that this copy came from; a folder of this machine is none for others. Raises
+    `parts`: of "settings" (`[tool.refute]`), "workflow" (GitHub's, for pull requests) and "agents"
+    (a section of AGENTS.md). `agents`: of `HOOKS`; each runs `refute gate` when it stops. Existing
+    content is kept. `source` is the requirement that the workflow installs refute from, by default
+    the address that this copy came from; a folder of this machine is none for others. Raises
     `InputError`.
     """
-    unknown = [part for part in parts if part not in PARTS]
-    if unknown:
-        raise InputError(f"{unknown[0]}: there is nothing of that name; {', '.join(PARTS)}")
+    known = (*PARTS, *HOOKS)
+    if unknown := [one for one in (*parts, *agents) if one not in known]:
+        raise InputError(f"{unknown[0]} is unknown; known: {', '.join(known)}")
     root = checkout_root(Path(repo))
-    known = requirement()
-    source = source or ("" if known.startswith("/") else known)
-    return InitResult(root, tuple(proposals(root, parts, source)))
+    own = requirement()
+    source = source or ("" if own.startswith("/") else own)
+    made = [make(root, source) for part, make in PARTS.items() if part in parts]
+    return InitResult(root, (*made, *(_hook(agent, root) for agent in dict.fromkeys(agents))))
 
 
 HOOK = "refute gate --hook"
-_HOOK_SECONDS = 600
+_SECONDS = 600
+
+
+def _nested(**limit: int) -> dict[str, Any]:
+    return {"hooks": [{"type": "command", "command": HOOK, **limit}]}
+
+
+_COPILOT = {"type": "command", "bash": HOOK, "timeoutSec": _SECONDS}
+HOOKS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "claude": (".claude/settings.json", "Stop", _nested(timeout=_SECONDS)),
+    "codex": (".codex/hooks.json", "Stop", _nested(timeout=_SECONDS)),
+    "copilot": (".github/hooks/refute.json", "agentStop", _COPILOT),
+    "cursor": (".cursor/hooks.json", "stop", {"command": HOOK, "timeout": _SECONDS}),
+    "gemini": (".gemini/settings.json", "AfterAgent", _nested(timeout=1000 * _SECONDS)),
+}
+"""Agent -> the file of its hooks, the event of its end, and the entry that runs the gate there.
+Gemini CLI counts milliseconds. The files of Copilot CLI and Cursor have a version."""
+_VERSIONED = {"copilot", "cursor"}
 _MOST = 1 << 20
 
 SETTINGS = """\
@@ -151,37 +183,6 @@ class Proposal:
         return "".join(difflib.unified_diff(old, new, first, f"b/{self.path}"))
 
 
-Maker = Callable[[Path, str], Proposal]
-
-
-def proposals(root: Path, parts: tuple[str, ...], source: str) -> Iterator[Proposal]:
-    """Yield what the parts would make of the repository at `root`. Nothing is written.
-
-    `source`: the requirement that the workflow installs refute from; "" where none is known.
-    """
-    for name, make in PARTS.items():
-        if name in parts:
-            yield make(root, source)
-
-
-def write_proposals(root: Path, made: tuple[Proposal, ...]) -> tuple[str, ...]:
-    """Write what changes, and return the paths. Raises `InputError` where a file is not what it was
-    when the proposal was made, or cannot be written."""
-    written = []
-    for one in made:
-        if not one.changes:
-            continue
-        path = root / one.path
-        if _text(root, one.path) != one.before:
-            raise InputError(f"{path}: has changed meanwhile: nothing is written there")
-        try:
-            write_output(path, one.after, folders=True)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written: {error.strerror}") from None
-        written.append(one.path)
-    return tuple(written)
-
-
 def _text(root: Path, path: str) -> str:
     """The file's text; "" where there is none. Raises `InputError` for a link, and for
     what is no text."""
@@ -199,7 +200,7 @@ def _settings(root: Path, _: str) -> Proposal:
     path = "pyproject.toml"
     before = _text(root, path)
     if not before:
-        return Proposal(path, "", "", "there is none: give settings on the command line")
+        return Proposal(path, "", "", "the file does not exist: give settings on the command line")
     table = toml_of(before)
     if not table:
         return Proposal(path, before, before, "it is not TOML")
@@ -212,7 +213,7 @@ def _workflow(root: Path, source: str) -> Proposal:
     path = ".github/workflows/refute.yml"
     before = _text(root, path)
     if before:
-        return Proposal(path, before, before, "it is there already")
+        return Proposal(path, before, before, "it exists already")
     if not source:
         return Proposal(path, "", "", "name what it installs refute from: --source git+https://...")
     install = ""
@@ -223,23 +224,22 @@ def _workflow(root: Path, source: str) -> Proposal:
     return Proposal(path, "", WORKFLOW.format(refute=shlex.quote(source), install=install))
 
 
-def _hook(root: Path, _: str) -> Proposal:
-    path = ".claude/settings.json"
+def _hook(agent: str, root: Path) -> Proposal:
+    path, event, entry = HOOKS[agent]
     before = _text(root, path)
-    settings: Any = {}
+    settings: Any = {"version": 1} if agent in _VERSIONED else {}
     if before:
         try:
             settings = parse_json(before)
         except ValueError as error:
             return Proposal(path, before, before, f"it is not JSON: {error}")
     hooks = settings.setdefault("hooks", {}) if isinstance(settings, dict) else None
-    stops = hooks.setdefault("Stop", []) if isinstance(hooks, dict) else None
+    stops = hooks.setdefault(event, []) if isinstance(hooks, dict) else None
     if not isinstance(stops, list):
-        return Proposal(path, before, before, "its hooks have a form that is not known here")
-    if "refute gate" in json.dumps(stops):
-        return Proposal(path, before, before, "the hook is there already")
-    command = {"type": "command", "command": HOOK, "timeout": _HOOK_SECONDS}
-    stops.append({"hooks": [command]})
+        return Proposal(path, before, before, "its hooks have an unknown form")
+    if HOOK in json.dumps(stops):
+        return Proposal(path, before, before, "it has the hook already")
+    stops.append(entry)
     return Proposal(path, before, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
 
 
@@ -247,41 +247,49 @@ def _agents(root: Path, _: str) -> Proposal:
     path = "AGENTS.md"
     before = _text(root, path)
     if BEGIN in before:
-        return Proposal(path, before, before, "it speaks of refute already")
+        return Proposal(path, before, before, "it has a section on refute already")
     head = f"{before.rstrip()}\n\n" if before.strip() else "# For coding agents\n\n"
     return Proposal(path, before, head + AGENTS)
 
 
-PARTS: dict[str, Maker] = {
+PARTS: dict[str, Callable[[Path, str], Proposal]] = {
     "settings": _settings,
     "workflow": _workflow,
     "agents": _agents,
-    "hook": _hook,
 }
-"""By name: what can be set up."""
+"""Parts by name."""
 
 
 @click.command("init")
 @click.argument("parts", nargs=-1, type=click.Choice(PARTS), metavar="[PART]...")
 @click.option("-C", "repo", type=FILE, default=Path(), metavar="REPO", help="The checkout (here).")
 @click.option(
+    "--agent", "agents", multiple=True, type=click.Choice(HOOKS),
+    help="Add a hook that runs `refute gate` when this agent stops.",
+)  # fmt: skip
+@click.option(
     "--source",
     metavar="REQUIREMENT",
-    help="What the workflow installs refute from (the address that this copy came from).",
+    help="Install refute in the workflow from this (the address that this copy came from).",
 )
 @click.option("--write", is_flag=True, help="Write the files.")
 @json_option
 def command(
-    repo: Path, source: str | None, write: bool, as_json: bool, parts: tuple[str, ...]
+    repo: Path,
+    agents: tuple[str, ...],
+    source: str | None,
+    write: bool,
+    as_json: bool,
+    parts: tuple[str, ...],
 ) -> int:
-    """Show what would be added to a repository to use refute there; --write adds it.
+    """Show what refute would add to a repository; --write adds it.
 
     PART: settings ([tool.refute] in pyproject.toml), workflow (runs `refute gate` on pull
-    requests), agents (a section of AGENTS.md), hook (`refute gate` when Claude Code stops); where
-    none is named, all but the hook. What is there already is kept: files are added to or left
-    alone.
+    requests), agents (a section of AGENTS.md); without PART and --agent, all three. Existing
+    content is kept.
     """
-    result = init(repo=repo, parts=parts or USUAL, source=source)
+    parts = parts or (() if agents else USUAL)
+    result = init(repo=repo, parts=parts, agents=agents, source=source)
     show(result, as_json=as_json)
     if write:
         written = result.write()

@@ -22,7 +22,6 @@ from typing import Any
 from refute.core.starting import Variable
 from refute.core.storage import cache_folder, ensure, key_of
 from refute.errors import EnvironmentBroken, WorkspaceUnavailable
-from refute.workspace.interpreter_facts import InterpreterFacts, interpreter_facts
 from refute.workspace.interpreters import (
     Asked,
     Settled,
@@ -32,6 +31,7 @@ from refute.workspace.interpreters import (
     undated,
     uv_command,
 )
+from refute.workspace.local import InterpreterFacts, interpreter_facts
 from refute.workspace.requirements import Requirements
 
 _PASSED_ON = ("PIP_", "UV_", "SSL_", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "HTTP_PROXY",

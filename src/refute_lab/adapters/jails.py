@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from refute.workspace.contract import Base, Recipe
-from refute.workspace.interpreter_facts import interpreter_facts
-from refute.workspace.local import LocalBackend
+from refute.workspace.local import LocalBackend, interpreter_facts
 
 __all__ = ["empty_jail"]
 

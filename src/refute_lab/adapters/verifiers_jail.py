@@ -30,8 +30,7 @@ from verifiers.v1.runtimes import (
 
 from refute.core.storage import ScratchFolder
 from refute.errors import WorkspaceUnavailable
-from refute.workspace.interpreter_facts import interpreter_facts
-from refute.workspace.local import LocalBackend
+from refute.workspace.local import LocalBackend, interpreter_facts
 from refute_lab.adapters import verifiers_relay
 from refute_lab.adapters.jails import empty_jail
 
