@@ -21,10 +21,10 @@ import refute_lab
 from refute.core.methods import NoOptions, finished
 from refute.core.registry import METHODS
 from refute.doors import command_line
-from refute_lab.api.benchmarks import statistics
-from refute_lab.api.reporting import report
-from refute_lab.api.training_data import training_data
 from refute_lab.runs.executors import EXECUTORS, Done, ExecutorSpec
+from refute_lab.verbs.data_issues import statistics
+from refute_lab.verbs.report import report
+from refute_lab.verbs.training_data import training_data
 
 CODE = '''def half(n):
     """Half of n, rounded down.
@@ -340,7 +340,7 @@ def test_a_report_is_the_same_document(file: Path, capsys: pytest.CaptureFixture
         found.write("no-such/page.html")
     with pytest.raises(refute.InputError, match="name a run"):
         report()
-    with pytest.raises(refute.InputError, match="--cutoff are for runs over issues"):
+    with pytest.raises(refute.InputError, match="cutoff are for runs over issues"):
         report("run", cutoff="2023-04-30")
 
 

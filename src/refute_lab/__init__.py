@@ -8,8 +8,8 @@ command line through entry points, as those of any other package do; `refute` im
 
     refute_lab.bench("he-fix", method="search").figures["code_accuracy"]
 
-What `refute report`, `data` and `train` do is in `refute_lab.api`. Everything is imported on first
-use; what is not named here is private by convention and may change at any time.
+What `refute report`, `data` and `train` do is in `refute_lab.verbs`. Everything is imported on
+first use; what is not named here is private by convention and may change at any time.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from refute_lab.api.benching import BenchResult, IssueBenchResult, bench
-    from refute_lab.api.filtering import FilterResult, filter_fixes
-    from refute_lab.api.grading import GradeResult, grade
     from refute_lab.datasets import load_dataset
     from refute_lab.rewards import Grader, Task, Test, TestResult, TestReward, Verdict, grade_test
     from refute_lab.runs.executors import Executor
+    from refute_lab.verbs.bench import BenchOptions, BenchResult, IssueBenchResult, bench
+    from refute_lab.verbs.filtering import FilterResult
+    from refute_lab.verbs.grade import GradeOptions, GradeResult, grade
 
 _HOMES = {
-    "refute_lab.api.benching": ("BenchResult", "IssueBenchResult", "bench"),
-    "refute_lab.api.filtering": ("FilterResult", "filter_fixes"),
-    "refute_lab.api.grading": ("GradeResult", "grade"),
+    "refute_lab.verbs.bench": ("BenchResult", "IssueBenchResult", "bench"),
+    "refute_lab.verbs.filtering": ("FilterResult", "filter_fixes"),
+    "refute_lab.verbs.grade": ("GradeResult", "grade"),
     "refute_lab.datasets": ("load_dataset",),
     "refute_lab.rewards": (
         "Grader",
@@ -44,9 +44,11 @@ _HOMES = {
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "BenchOptions",
     "BenchResult",
     "Executor",
     "FilterResult",
+    "GradeOptions",
     "GradeResult",
     "Grader",
     "IssueBenchResult",
@@ -56,7 +58,6 @@ __all__ = [
     "TestReward",
     "Verdict",
     "bench",
-    "filter_fixes",
     "grade",
     "grade_test",
     "load_dataset",

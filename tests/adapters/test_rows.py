@@ -1,4 +1,4 @@
-"""`refute data rows` and `refute data export-harbor`."""
+"""`refute data rows`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(*words: str) -> str:
 
 def test_rows_for_programs(data_dir: Path, tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
-    what = ("humaneval+", "--data", str(data_dir), "--id", "HumanEval/3")
+    what = ("humaneval+", "--data", str(data_dir), "--ids", "HumanEval/3")
     assert "1 problems into" in run("rows", *what, "-o", str(rows))
     [row] = read_rows(rows)
     [item] = load("humaneval+", data=data_dir, ids=["HumanEval/3"])
@@ -29,7 +29,7 @@ def test_rows_for_programs(data_dir: Path, tmp_path: Path) -> None:
     assert item.key.reference not in row.question
     assert score(f"So:\n```python\n{item.key.reference}\n```", row.task).reward == 1
     assert score("def below_zero(operations):\n    return True\n", row.task).reward == 0
-    told = run("export-harbor", *what, "-o", str(tmp_path / "tasks"), "--json")
+    told = run("rows", "--harbor", *what, "-o", str(tmp_path / "tasks"), "--json")
     assert json.loads(told[told.index("{") :])["rows"] == 1
     assert (tmp_path / "tasks" / "humaneval-3" / "tests" / "task.json").read_text() == row.task
 

@@ -17,13 +17,12 @@ import pytest
 from refute.core.registry import METHODS
 from refute.doors import command_line
 from refute.errors import InputError
-from refute.models.asking import Asked
-from refute_lab.api.benching import _Where
 from refute_lab.benches import RECORDS, BenchSettings, load_items, summarize, work_on
 from refute_lab.benches.grade import Grade, ProgramGrade, TestGrade, TestVerdict, metrics
 from refute_lab.runs.journal import read_header
 from refute_lab.runs.records import ErrorRecord
 from refute_lab.runs.run import Run, resumed
+from refute_lab.verbs.bench import BenchOptions
 
 DOC = '    """Sum of the numbers up to n.\n\n    >>> f(3)\n    6\n    >>> f(1)\n    1\n    """\n'
 
@@ -65,7 +64,7 @@ def test_grading_the_code_as_it_is(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status, out, _ = bench(
-        capsys, data, "--method", "none", "--runs-dir", tmp_path / "runs", "--json"
+        capsys, data, "--method", "none", "--set", f"runs_dir={tmp_path / 'runs'}", "--json"
     )
     document = json.loads(out)
     assert status == 0
@@ -245,6 +244,6 @@ def test_ctrl_c_says_how_to_go_on(slow: Path, tmp_path: Path) -> None:
 
 
 def test_the_command_that_resumes_says_what_the_journal_does_not_keep() -> None:
-    where = _Where("d", None, None, Path("runs"), None, None)
-    assert where.again(Path("r"), Asked()) == "refute bench d --run r"
-    assert where.again(Path("r"), Asked(cache=False)) == "refute bench d --run r --no-cache"
+    assert BenchOptions(dataset="d").again(Path("r")) == "refute bench d --run r"
+    uncached = BenchOptions(dataset="d", cache=False)
+    assert uncached.again(Path("r")) == "refute bench d --run r --no-cache"

@@ -50,7 +50,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_one_wrong_program_a_problem_is_kept(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     make = ["data", "build-fix", "rows.jsonl", str(run), "-o", "fix.jsonl", "--json"]
-    assert command_line.run([*make, "--least", "0.5", "--most", "0.95"]) == 0
+    assert command_line.run([*make, "--set", "least=0.5", "--set", "most=0.95"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["programs"] == {
         "right": 1, "fits": 1, "written twice": 2, "of another pass rate": 1, "unreadable": 1
@@ -61,14 +61,14 @@ def test_one_wrong_program_a_problem_is_kept(run: Path, capsys: pytest.CaptureFi
     [item] = load("fix.jsonl")
     assert item.problem.code.strip() == SQUARE.strip()
     assert item.key.reference == RIGHT
-    assert command_line.run([*make, "--most", "0.1"]) == 0
+    assert command_line.run([*make, "--set", "most=0.1"]) == 0
     assert json.loads(Path("fix.jsonl").read_text())["error"] == "raises KeyError"
 
 
 def test_bad_input_is_one_line(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     make = ["data", "build-fix", "rows.jsonl", "-o", "fix.jsonl"]
-    assert command_line.run([*make, str(run), "--least", "0.9", "--most", "0.1"]) == 2
+    assert command_line.run([*make, str(run), "--set", "least=0.9", "--set", "most=0.1"]) == 2
     assert "pass rate from 0.9 to 0.1" in capsys.readouterr().err
     assert command_line.run(["bench", "rows.jsonl", "--method", "none", "--run", "other"]) == 0
     capsys.readouterr()

@@ -295,7 +295,7 @@ def test_runs_with_and_without_are_not_mixed(server: Server, bench: Bench) -> No
     assert server.asked.total() == 1
 
     given = ("--set", "code_patch=golden", "--set", "test_files=golden")
-    begin = ["bench", "rows.jsonl", "--runs-dir", "runs", *asking, *given, "--budget-tokens", "1"]
+    begin = ["bench", "rows.jsonl", *asking, *given, "--budget-tokens", "1"]
     assert run_cli(begin) == 3
     (folder,) = Path("runs").iterdir()
     assert folder.name.startswith("rows-zeroshotplus+golden-test-files+golden-patch-2")

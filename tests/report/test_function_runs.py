@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from refute.doors import command_line
-from refute_lab.api.reporting import FunctionReport
-from refute_lab.api.reporting import report as refute_report
 from refute_lab.benches.summary import read_result
 from refute_lab.figures import mcnemar, paired_interval
 from refute_lab.report.function_grids import by_tests
 from refute_lab.report.function_study import PageRun, dataset_studies
+from refute_lab.verbs.report import FunctionReport
+from refute_lab.verbs.report import report as refute_report
 
 from .function_runs import record, write_run
 
@@ -178,7 +178,7 @@ def test_every_format_is_printed(runs: Runs, capsys: pytest.CaptureFixture[str])
     assert [table["name"] for table in found["tables"]][:2] == ["figures", "rounds"]
     assert command_line.run(["report", folder, "--table", "more"]) == 0
     assert "further figures" in capsys.readouterr().out
-    for words in (["--table", "x"], ["--paper-model", "x"]):
+    for words in (["--table", "x"], ["--set", "paper_model=x"]):
         assert command_line.run(["report", folder, *words]) == 2
         err = capsys.readouterr().err
         assert "x:" in err

@@ -70,10 +70,8 @@ def test_the_paper_stands_beside_the_runs(
     out = capsys.readouterr().out
     assert "paper:" not in out, "m is not a model of the paper's, so there is no figure"
     assert "33.33 [" in out
-    assert (
-        command_line.run(["report", str(run), "--format", "json", "--paper-model", "Qwen2.5 7B"])
-        == 0
-    )
+    as_model = ("--set", "paper_model=Qwen2.5 7B")
+    assert command_line.run(["report", str(run), "--format", "json", *as_model]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["runs"][0]["metrics"]["code_accuracy"]["value"] == 0.5
     assert {one["metric"]: one["paper"] for one in document["paper"]} == pytest.approx(

@@ -11,9 +11,9 @@ import pytest
 
 from refute.core.problems import IssueProblem
 from refute.doors import command_line
-from refute_lab.api.reporting import report as refute_report
 from refute_lab.swt.analysis.figures import by_date, by_length, pass_at
 from refute_lab.swt.analysis.runs import read_graded
+from refute_lab.verbs.report import report as refute_report
 
 from .pages import HOSTILE, Page
 
@@ -241,7 +241,7 @@ def test_runs_are_restricted_to_their_common_instances(
     assert [run["n"] for run in found.to_dict()["studies"][0]["runs"]] == [18, 18]
     assert "warning" not in str(found)
     nothing = runs.grades("nothing", [], errors=range(20))
-    assert command_line.run(["report", str(first), str(nothing), "--common"]) == 2
+    assert command_line.run(["report", str(first), str(nothing), "--set", "common=true"]) == 2
     assert "no instance in common" in capsys.readouterr().err
 
 
@@ -285,7 +285,7 @@ def test_the_page_is_self_contained_and_hostile_text_stays_text(
         runs.grades("first", range(10), errors=[11]),
     ]
     page = runs.folder / "page.html"
-    words = ["report", *map(str, folders), "-o", str(page), "--cutoff", "2015-06-01"]
+    words = ["report", *map(str, folders), "-o", str(page), "--set", "cutoff=2015-06-01"]
     assert command_line.run(words) == 0
     out = capsys.readouterr().out
     assert "McNemar" in out
@@ -313,7 +313,7 @@ def test_the_page_is_self_contained_and_hostile_text_stays_text(
         (["first", "bare"], "--grade"),
         (["first", "nothing"], "nothing: no run is there"),
         (["first", "functions"], "one kind at a time"),
-        (["first", "--cutoff", "May"], "2023-04-30"),
+        (["first", "--set", "cutoff=May"], "2023-04-30"),
         (["first", "--fixes", "missing.json"], "missing.json"),
         (["empty"], "no instance has a grade"),
     ],

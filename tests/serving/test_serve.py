@@ -45,7 +45,7 @@ HOSTILE = [
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     with serving(
-        "--jobs", "2", "--queue", "6", "--most-body", "0.25", "--most-seconds", "20"
+        "--jobs", "2", "--set", "queue=6", "--set", "most_body=0.25", "--set", "most_seconds=20"
     ) as one:
         yield one
 
@@ -186,7 +186,8 @@ def test_a_problem_of_a_dataset_by_its_id(tmp_path: Path) -> None:
         "inputs": [[1], [2]],
     }  # fmt: skip
     (tmp_path / "own.jsonl").write_text(json.dumps(row) + "\n")
-    options = ("--dataset", "jsonl", "--data", str(tmp_path / "own.jsonl"), "--most-seconds", "9")
+    own = f"data={tmp_path / 'own.jsonl'}"
+    options = ("--dataset", "jsonl", "--set", own, "--set", "most_seconds=9")
     with serving("--jobs", "1", *options) as server:
         for program, passed in ((RIGHT, True), ("def f(x): return x", False), (RIGHT, True)):
             body = {"program": program, "dataset": "jsonl", "problem": "t/1"}

@@ -59,8 +59,8 @@ def test_others_may_not_ask_without_a_token(
     assert (status, err) == (
         2, f"refute: --token-file {tmp_path}/none: No such file or directory\n",
     )  # fmt: skip
-    status, _, err = refute("serve", "--preload", "no_such")
-    assert (status, err) == (2, "refute: --preload no_such: no such package is installed\n")
+    status, _, err = refute("serve", "--set", "preload=no_such")
+    assert (status, err) == (2, "refute: preload = no_such: no such package is installed\n")
     status, _, err = refute("serve", "--dataset", "none-such")
     assert status == 2
     assert err.startswith("refute: --dataset none-such: none of ")

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from refute.doors import command_line
-from refute_lab.api.training_data import TrainingData, training_data
 from refute_lab.train import attempts, corrupt
+from refute_lab.verbs.training_data import TrainingData, training_data
 
 from ..models.loopback import Loopback, Reply, chat
 

@@ -20,8 +20,8 @@ from refute.doors.command_line import run as refute_cli
 from refute.errors import InputError
 from refute.models.contract import Message, Sampling
 from refute.models.hf import open_hf
-from refute_lab.api.training import SelectResult, SftResult, select, sft
 from refute_lab.train.run_folder import read_log
+from refute_lab.verbs.train import SelectResult, SftResult, fit, select
 
 FUNCTIONS = '''
 """Small functions with descriptions."""
@@ -57,7 +57,7 @@ KILLED = """
 import os, signal, sys
 import torch
 torch.set_num_threads(1)
-from refute_lab.api.training import train
+from refute_lab.verbs.train import train
 
 def told(record):
     if record["step"] == 12:
@@ -146,7 +146,7 @@ def test_dry_run(tiny_base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert found["estimate"]["steps"] == 3
     assert found["settings"]["epochs"] == 3
     dry: dict[str, Any] = {"model": str(tiny_base), "epochs": 3, "dry_run": True}
-    assert sft(rows, output, **dry).to_dict() == found
+    assert fit("sft", rows, output, **dry).to_dict() == found
     assert "learning_rate" in captured.err
     assert "the paper" in captured.err
     assert not output.exists()
@@ -164,7 +164,7 @@ def test_training_is_the_same_document_as_in_a_program(
 ) -> None:
     rows, run = tmp_path / "rows.jsonl", tmp_path / "run"
     rows.write_text(json.dumps({"prompt": "hello", "completion": "x"}) + "\n")
-    result = sft(rows, run, model=str(tiny_base), max_steps=1, batch=1)
+    result = fit("sft", rows, run, model=str(tiny_base), max_steps=1, batch=1)
     assert isinstance(result, SftResult)
     assert (result.trained.steps, result.trained.resumed_at) == (1, 0)
     arguments = ["train", "sft", str(rows), "-o", str(run), "--model", str(tiny_base)]
@@ -172,4 +172,4 @@ def test_training_is_the_same_document_as_in_a_program(
     again = {"resumed_at": 1, "seconds": 0.0}
     assert json.loads(capsys.readouterr().out) == {**result.to_dict(), **again}
     with pytest.raises(InputError, match="nope: no such setting of training"):
-        sft(rows, run, model=str(tiny_base), nope=1)
+        fit("sft", rows, run, model=str(tiny_base), nope=1)

@@ -11,10 +11,10 @@ import pytest
 
 from refute.doors.command_line import run as refute_cli
 from refute.errors import InputError
-from refute_lab.api.training import SftEstimate, SftResult, dpo, grpo
 from refute_lab.train.rough import rough_estimate
 from refute_lab.train.run_folder import LOG, SETTINGS, checkpoints, read_log
 from refute_lab.train.settings import DpoSettings, GrpoSettings, resolve
+from refute_lab.verbs.train import SftEstimate, SftResult, fit
 
 RIGHT = "def cap(number):\n    return min(number, 3)\n"
 
@@ -56,7 +56,7 @@ def test_dpo_prefers_the_chosen_answers(tiny_base: Path, tmp_path: Path) -> None
     run = tmp_path / "run"
     how: dict[str, Any] = {"batch": 4, "max_steps": 2, "save_steps": 1, "learning_rate": 5e-3}
     how["epochs"] = 2.0
-    result = dpo(write_pairs(tmp_path / "pairs.jsonl"), run, model=str(tiny_base), **how)
+    result = fit("dpo", write_pairs(tmp_path / "pairs.jsonl"), run, model=str(tiny_base), **how)
     assert isinstance(result, SftResult)
     assert [path.name for path in checkpoints(run)] == ["checkpoint-1", "checkpoint-2"]
     first, second = read_log(run / LOG)
@@ -68,10 +68,10 @@ def test_dpo_prefers_the_chosen_answers(tiny_base: Path, tmp_path: Path) -> None
     assert document["origins"]["learning_rate"] == "given"
     assert document["origins"]["lora_rank"] == "as sft"
 
-    again = dpo(tmp_path / "pairs.jsonl", run, model=str(tiny_base), **how)
+    again = fit("dpo", tmp_path / "pairs.jsonl", run, model=str(tiny_base), **how)
     assert isinstance(again, SftResult)
     assert again.trained.resumed_at == 2
-    estimate = dpo(tmp_path / "pairs.jsonl", run, model=str(tiny_base), dry_run=True, **how)
+    estimate = fit("dpo", tmp_path / "pairs.jsonl", run, model=str(tiny_base), dry_run=True, **how)
     assert isinstance(estimate, SftEstimate)
     assert (estimate.estimate.steps, estimate.estimate.rows) == (2, 4)
     assert estimate.estimate.tokens == 2 * document["data"]["tokens"]
@@ -82,7 +82,7 @@ def test_grpo_pays_for_tests_and_goes_on(tiny_base: Path, tmp_path: Path) -> Non
 
     problems, run = write_problems(tmp_path / "problems.jsonl"), tmp_path / "run"
     how: dict[str, Any] = {"batch": 2, "generations": 2, "max_completion": 4, "jobs": 1}
-    result = grpo(problems, run, model=str(tiny_base), max_steps=1, **how)
+    result = fit("grpo", problems, run, model=str(tiny_base), max_steps=1, **how)
     assert isinstance(result, SftResult)
     assert [path.name for path in checkpoints(run)] == ["checkpoint-1"]
     [record] = read_log(run / LOG)

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError
-from refute_lab.api.training import train
 from refute_lab.train.data_contract import DataSettings
 from refute_lab.train.rough import rough_estimate, rows_seen
 from refute_lab.train.settings import SftSettings
 from refute_lab.train.tokens import read_examples
+from refute_lab.verbs.train import train
 
 
 def test_the_last_step_of_an_epoch_takes_what_is_left() -> None:

@@ -42,6 +42,7 @@ class _Said:
     at_most: float | None = None
     positional: bool = False
     of_model: bool = False
+    by_name: bool = False
     in_files: bool = False
     writes: bool = False
     text: bool = False
@@ -59,6 +60,7 @@ def parameter(
     at_most: float | None = None,
     positional: bool = False,
     of_model: bool = False,
+    by_name: bool = False,
     in_files: bool = False,
     writes: bool = False,
     text: bool = False,
@@ -68,14 +70,15 @@ def parameter(
 
     `flag`: its name on the command line, where that is not `--name` (`--name/--no-name` for a
     boolean one); `positional`: it has none. `metavar`: what stands for the value in the help.
-    `of_model`: shown by `--help-model`. `in_files`: `[tool.refute]` of a repository, which may be a
-    stranger's, may set it. `for_agents`: over MCP, too. `writes`: it writes, a path is written to;
-    agents have it only where they may. `text`: a file, in place of which agents give its text.
+    `of_model`: shown by `--help-model`. `by_name`: set by `--set` alone. `in_files`:
+    `[tool.refute]` of a repository, which may be a stranger's, may set it. `for_agents`: over MCP,
+    too. `writes`: it writes, a path is written to; agents have it only where they may. `text`: a
+    file, in place of which agents give its text.
     """
     said = _Said(
         help=help, flag=flag, metavar=metavar, at_least=at_least, above=above, at_most=at_most,
-        positional=positional, of_model=of_model, in_files=in_files, writes=writes, text=text,
-        for_agents=for_agents,
+        positional=positional, of_model=of_model, by_name=by_name, in_files=in_files, writes=writes,
+        text=text, for_agents=for_agents,
     )  # fmt: skip
     return field(default=default, metadata={_KEY: said})
 
@@ -143,9 +146,16 @@ def _kind(hint: Any) -> dict[str, Any]:
 
 
 def settable(classes: Iterable[type[Any]]) -> dict[str, Parameter]:
-    """The parameters with a default, by name; of a name that several have, the first."""
-    every = (one for kind in reversed(tuple(classes)) for one in parameters_of(kind))
-    return {one.name: one for one in every if not one.required}
+    """The parameters with a default, by name; of a name that several have, the first.
+
+    Of a class some of whose fields are set by name, these alone.
+    """
+    found = {}
+    for kind in reversed(tuple(classes)):
+        every = parameters_of(kind)
+        named = [one for one in every if one.by_name]
+        found.update({one.name: one for one in named or every if not one.required})
+    return found
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -93,7 +93,9 @@ def _set_level(level: int, ctx: click.Context, param: click.Parameter, wanted: b
 
 
 _ASKED = {one.name for one in parameters_of(Asked)}
-_OF_METHODS = ("method", "preset", "prompts", "tester")
+_OF_METHODS = [
+    one for one in parameters_of(Asked) if one.name in ("method", "preset", "prompts", "tester")
+]
 """What means something only where a method is run."""
 SET_BY_SETTINGS = "set in settings"
 """In the defaults of a context: what settings set by name."""
@@ -150,7 +152,7 @@ def option_of(one: Parameter) -> click.Parameter:
 def _argument(one: Parameter) -> click.Argument:
     nargs = -1 if one.many else 1
     return _Argument(
-        [one.name], metavar=one.metavar, nargs=nargs, type=_type(one), required=one.required
+        [one.name], metavar=one.metavar or None, nargs=nargs, type=_type(one), required=one.required
     )
 
 
@@ -191,7 +193,8 @@ def options_of(kind: type[Any], names: Sequence[str]) -> list[click.Parameter]:
 def offered(kind: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give the function of a `MethodCommand` the fields of `kind` as options of the command line,
     in their order but for the model's, and an instance of them as its argument `options`."""
-    names = [one.name for one in parameters_of(kind) if one.help]
+    fields = parameters_of(kind)
+    names = [one.name for one in fields if one.help and not one.by_name]
     names.sort(key=lambda name: name in _ASKED)
 
     def given(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -201,6 +204,11 @@ def offered(kind: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any
             assert isinstance(context.command, MethodCommand)
             by_name = context.command.take_set(context, values)
             told = {name: values.pop(name) for name in names if name in values}
+            told |= {
+                one.name: by_name.pop(one.name)
+                for one in fields
+                if one.by_name and one.name in by_name
+            }
             options = kind(**told, set=by_name) if by_name else kind(**told)
             return command(options=options, **values)
 
@@ -245,7 +253,7 @@ def set_option(more: Sequence[type[Any]], *, methods: bool) -> click.Option:
     """`--set NAME=VALUE` for the fields of `more`, and for options of methods."""
     names = ", ".join(settable(more))
     whose = ["an option of the method (`refute methods NAME`)"] * methods
-    text = " or ".join((*whose, *([names] if names else ())))
+    text = " or ".join((*whose, *([names] if names else ()))) if whose else f"one of {names}"
     return click.Option(
         ["--set"], multiple=True, metavar="NAME=VALUE", help=f"{text[0].upper()}{text[1:]}."
     )
@@ -265,11 +273,7 @@ class MethodCommand(click.Command):
         super().__init__(*args, **how)
         self.levels, self.more = levels, more
         if not levels:
-            self.params = [
-                one
-                for one in self.params
-                if declared_by(one) is None or one.name not in _OF_METHODS
-            ]
+            self.params = [one for one in self.params if declared_by(one) not in _OF_METHODS]
         last = [set_option(more, methods=bool(levels))] if more or levels else []
         if any(isinstance(one, ModelOption) for one in self.params):
             last.append(help_model_option())
@@ -324,18 +328,6 @@ class MethodCommand(click.Command):
 
             return [issue_method(name)]
         return [method_of(name, self.levels[0]) if len(self.levels) == 1 else METHODS.get(name)]
-
-
-def set_by_name(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give the function of a `MethodCommand` what is set by name as arguments."""
-
-    @functools.wraps(command)
-    def called(*args: Any, **given: Any) -> Any:
-        context = click.get_current_context()
-        assert isinstance(context.command, MethodCommand)
-        return command(*args, **context.command.take_set(context, given), **given)
-
-    return called
 
 
 _CHOOSING = ("method", "model", "run")

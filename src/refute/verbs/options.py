@@ -39,18 +39,6 @@ python_option = click.option(
 seed_option = click.option(
     "--seed", type=int, default=0, show_default=True, help="Same seed, same work."
 )
-workspace_option = click.option(
-    "--workspace",
-    type=click.Choice(["local", "docker", "podman"]),
-    default="local",
-    show_default=True,
-    help="Issues: where tests run; in the images that the rows name, or here.",
-)
-preset_option = click.option(
-    "--preset",
-    metavar="NAME",
-    help="A paper's values: paper; for functions also released, released-intrinsic.",
-)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 fail_on_option = click.option(
     "--fail-on",
@@ -87,40 +75,23 @@ def with_options(options: Sequence[Any]) -> Callable[[Callable[..., Any]], Calla
     return given
 
 
-def given_names(context: click.Context) -> set[str]:
-    """The options that the user gave, as opposed to those at their default."""
-    default = click.core.ParameterSource.DEFAULT
-    return {n for n in context.params if context.get_parameter_source(n) is not default}
-
-
 _SESSION = (
     "model", "base_url", "concurrency", "cache", "record", "timeout", "budget_usd", "budget_tokens",
 )  # fmt: skip
 """About a model that is asked, whatever for."""
-_WHOSE = ("method", "preset", "prompts", "tester")
-
-
-def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a `MethodCommand` the options about a method and its models, as one argument `asked`."""
-    return _asking(command, (*_SESSION, *_WHOSE))
 
 
 def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a `MethodCommand` the options about a model alone, as one argument `asked`."""
-    return _asking(command, _SESSION)
 
-
-def _asking(command: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
     def asked(given: dict[str, Any]) -> Asked:
         context = click.get_current_context()
         assert isinstance(context.command, MethodCommand)
-        named = context.command.take_set(context, given)
-        if not context.command.levels:  # no method takes them
-            given |= named
-            named = {}
-        return Asked(set=named, **{name: given.pop(name) for name in names})
+        given |= context.command.take_set(context, given)
+        return Asked(**{name: given.pop(name) for name in _SESSION})
 
-    return gathering(command, "asked", asked, [declaring(one) for one in options_of(Asked, names)])
+    options = [declaring(one) for one in options_of(Asked, _SESSION)]
+    return gathering(command, "asked", asked, options)
 
 
 def form_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,12 +11,12 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvicorn
 import uvloop
 
+from refute.core.processes import cores
 from refute.core.remarks import gaps
 from refute.core.starting import Variable
 from refute.errors import InputError, SandboxUnavailable
@@ -28,6 +28,9 @@ from refute_lab.serving.requests import Bounds
 from refute_lab.serving.tenants import Held, Known, Line, Tokens
 from refute_lab.serving.verdicts import Verdicts
 
+if TYPE_CHECKING:
+    from refute_lab.verbs.serve import ServeOptions
+
 _HELD = 32
 """Bodies of the largest size that a tenant may have here at once."""
 _USUAL = ("numpy",)
@@ -38,48 +41,32 @@ _IDLE_SECONDS = 75
 """A connection without a request is kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a server is started."""
-
-    host: str
-    port: int
-    jobs: int
-    tokens: Tokens
-    most_body: int
-    """Bytes."""
-    most_seconds: float
-    queue: int
-    preload: tuple[str, ...] = ()
-    datasets: tuple[str, ...] = ()
-    data: Path | None = None
-
-
-def serve(options: Options) -> None:
+def serve(options: ServeOptions, tokens: Tokens) -> None:
     """Serve until SIGTERM or Ctrl-C. Raises `InputError`, `SandboxUnavailable` and `OSError`."""
-    _check(options)
+    _check(options, tokens)
     with LocalSandbox() as box:  # none: say so at once
         lacking = gaps(box.protections())
     if set(lacking) - _HARMLESS:
         raise SandboxUnavailable(f"here programs could {', '.join(lacking)}")
+    jobs = options.jobs or cores()
     with (
         _bound(options) as listener,
-        Grader(options.jobs, preload=options.preload or _USUAL) as grader,
+        Grader(jobs, preload=options.preload or _USUAL) as grader,
         # asyncio's own writes head and body of an answer one by one, and is slower
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
     ):
-        runner.run(_serve(options, listener, grader))
+        runner.run(_serve(options, jobs, tokens, listener, grader))
 
 
-def _check(options: Options) -> None:
-    if not len(options.tokens) and not _is_loopback(options.host):
+def _check(options: ServeOptions, tokens: Tokens) -> None:
+    if not len(tokens) and not _is_loopback(options.host):
         raise InputError(
             f"--host {options.host}: others could ask without a token: give --token-file FILE or "
             f"{Variable.SERVE_TOKENS}"
         )
     for name in options.preload:
         if not name.isidentifier() or importlib.util.find_spec(name) is None:
-            raise InputError(f"--preload {name}: no such package is installed")
+            raise InputError(f"preload = {name}: no such package is installed")
     known = function_datasets()
     for name in options.datasets:
         if name not in known:
@@ -94,7 +81,7 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _bound(options: Options) -> socket.socket:
+def _bound(options: ServeOptions) -> socket.socket:
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -107,15 +94,18 @@ def _bound(options: Options) -> socket.socket:
     return listener
 
 
-async def _serve(options: Options, listener: socket.socket, grader: Grader) -> None:
+async def _serve(
+    options: ServeOptions, jobs: int, tokens: Tokens, listener: socket.socket, grader: Grader
+) -> None:
+    most_body = round(options.most_body * (1 << 20))
     bounds = Bounds(options.most_seconds, options.datasets)
     service = Service(
-        Verdicts(grader, Line(options.jobs, options.queue), bounds, options.data),
-        options.tokens,
+        Verdicts(grader, Line(jobs, options.queue), bounds, options.data),
+        tokens,
         bounds,
-        Held(_HELD * options.most_body),
+        Held(_HELD * most_body),
         Known(bounds),
-        options.most_body,
+        most_body,
     )
     config = uvicorn.Config(
         application(service),
@@ -129,24 +119,23 @@ async def _serve(options: Options, listener: socket.socket, grader: Grader) -> N
         timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=round(options.most_seconds) + 5,
     )
-    await _Server(config, options).serve([listener])
+    kept = f"{jobs} sandbox{'es' * (jobs > 1)}{', tokens' * bool(tokens)}"
+    await _Server(config, kept).serve([listener])
     await service.verdicts.line.drained()
 
 
 class _Server(uvicorn.Server):
     """Says where it listens; a signal ends it in good order, a second one at once."""
 
-    def __init__(self, config: uvicorn.Config, options: Options) -> None:
+    def __init__(self, config: uvicorn.Config, kept: str) -> None:
         super().__init__(config)
-        self._options = options
+        self._kept = kept
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         host, port = (sockets or [])[0].getsockname()[:2]
         where = f"[{host}]" if ":" in host else host
-        jobs = self._options.jobs
-        kept = f"{jobs} sandbox{'es' * (jobs > 1)}{', tokens' * bool(self._options.tokens)}"
-        sys.stderr.write(f"refute serve: listening on http://{where}:{port} ({kept})\n")
+        sys.stderr.write(f"refute serve: listening on http://{where}:{port} ({self._kept})\n")
         sys.stderr.flush()
 
     @contextmanager

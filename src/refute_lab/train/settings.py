@@ -207,6 +207,12 @@ _PAPER = (
 )  # fmt: skip
 
 
+KINDS: Mapping[str, type[TrainSettings]] = {
+    one.training: one for one in (SftSettings, DpoSettings, GrpoSettings)
+}
+"""The settings of a training, by its name."""
+
+
 @overload
 def resolve(model: str, given: Mapping[str, Any]) -> Resolved[SftSettings]: ...
 @overload

@@ -20,18 +20,15 @@ from refute.workspace.factory import open_workspace, prepare
 from refute.workspace.infer import infer_recipe
 from refute.workspace.patches import test_files, touched_files
 from refute.workspace.repositories import find_clone
-from refute_lab.api.benchmarks import build_swt, own_releases
 from refute_lab.datasets.swe import load_issues
 from refute_lab.runs.journal import Journal
 from refute_lab.swt.building.build import BuildSettings, BuiltBenchmark, Place, build
 from refute_lab.swt.building.pull_requests import (
     RECORDS,
-    Commit,
     Issue,
     Pull,
     change_of,
     measured,
-    read_commits,
     read_issues,
     read_pulls,
     resolved_issues,
@@ -40,6 +37,7 @@ from refute_lab.swt.building.statistics import codebase, statistics
 from refute_lab.swt.grading.coverage import counted_lines
 from refute_lab.swt.states import PatchedState, state_reports
 from refute_lab.swt.workspaces import recipe_of_row
+from refute_lab.verbs.data_issues import build_swt, own_releases
 
 from ...diffing.repositories import commit, git
 
@@ -135,7 +133,7 @@ def built(repository: Path) -> Path:
 def arguments(folder: Path, output: Path) -> list[str]:
     files = ["--pulls", str(folder / "pulls.jsonl"), "--issues", str(folder / "issues.json")]
     command = ["data", "build-swt", "--clone", str(folder / "shapes"), *files]
-    return [*command, "-o", str(output), "--runs", "1", "--timeout", "120", "--json"]
+    return [*command, "-o", str(output), "--set", "runs=1", "--set", "timeout=120", "--json"]
 
 
 def test_rows_are_a_benchmark(built: Path) -> None:
@@ -161,8 +159,8 @@ def test_reasons_are_counted_and_nothing_runs_twice(
     capsys.readouterr()
     assert refute(arguments(repository, built)) == 0
     report = json.loads(capsys.readouterr().out)
-    files = (repository / name for name in ("shapes", "pulls.jsonl", "issues.json"))
-    result = build_swt(*files, built, runs=1, timeout=120)
+    files = {"pulls": repository / "pulls.jsonl", "issues": repository / "issues.json"}
+    result = build_swt(clone=repository / "shapes", **files, output=built, runs=1, timeout=120)
     assert (result.to_dict(), result.complete) == (report, True)
     assert "no test fails before" in str(result)
     assert report["dropped"] == REASONS
@@ -177,10 +175,8 @@ def test_figures_of_table_1(
 ) -> None:
     (tmp_path / "me__shapes").symlink_to(repository / "shapes")
     capsys.readouterr()
-    assert (
-        refute(["data", "statistics", str(built), "--clones", str(tmp_path), "--format", "json"])
-        == 0
-    )
+    clones = f"clones={tmp_path}"
+    assert refute(["data", "statistics", str(built), "--set", clones, "--format", "json"]) == 0
     figures = {
         (f["group"], f["name"]): (f["mean"], f["max"], f["instances"])
         for f in json.loads(capsys.readouterr().out)["figures"]
@@ -285,27 +281,25 @@ def test_a_commit_with_its_issue_needs_no_api(
 ) -> None:
     clone = repository / "shapes"
     sha = git(clone, "rev-parse", "pull-1")
-    (tmp_path / "issue.md").write_text("area adds\r\nIt should multiply.\n")
+    text = "area adds\nIt should multiply."
+    (tmp_path / "commits.jsonl").write_text(json.dumps({"commit": sha[:10], "issue": text}) + "\n")
     output = tmp_path / "rows.jsonl"
-    command = ["data", "build-swt", "--clone", str(clone), "-o", str(output), "--runs", "1"]
-    source = ["--commit", sha[:10], "--issue", str(tmp_path / "issue.md")]
+    command = ["data", "build-swt", "--clone", str(clone), "-o", str(output), "--set", "runs=1"]
+    source = ["--commits", str(tmp_path / "commits.jsonl")]
     assert refute([*command, *source]) == 2
-    assert "give --repo OWNER/NAME" in capsys.readouterr().err
-    assert refute([*command, *source, "--repo", "me/shapes"]) == 0
+    assert "repo=OWNER/NAME" in capsys.readouterr().err
+    assert refute([*command, *source, "--set", "repo=me/shapes"]) == 0
     (row,) = map(json.loads, output.read_text().splitlines())
     assert row["instance_id"] == f"me__shapes-{sha[:12]}"
-    assert row["problem_statement"] == "area adds\nIt should multiply."
+    assert row["problem_statement"] == text
     assert row["FAIL_TO_PASS"] == ["tests/test_area.py::test_area"]
     assert row["created_at"]
-    for wrong in (["--commit", sha], [], [*source, "--commits", "x"]):
+    for wrong in ([], [*source, "--pulls", "x"]):
         assert refute([*command, *wrong]) == 2
-        assert "one of the three" in capsys.readouterr().err
-    assert refute([*command, "--commit", "nonsense", *source[2:]]) == 2
-    assert "has no commit nonsense; fetch it" in capsys.readouterr().err
-    (tmp_path / "commits.jsonl").write_text(json.dumps({"commit": sha[:10], "issue": "x"}) + "\n")
-    assert read_commits(tmp_path / "commits.jsonl", find_clone(str(clone)), "me/shapes") == [
-        Commit(sha, "me/shapes", "x")
-    ]
+        assert "--pulls and --issues, or --commits" in capsys.readouterr().err
+    (tmp_path / "commits.jsonl").write_text('{"commit": "nonsense", "issue": "x"}')
+    assert refute([*command, *source, "--set", "repo=me/shapes"]) == 2
+    assert "not a commit: 'nonsense'" in capsys.readouterr().err
 
 
 def made_up(status: str, *outcomes: str, remark: str = "") -> TestReport:

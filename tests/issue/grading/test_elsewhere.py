@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import refute_lab
-from refute_lab.api.exporting import prepare
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs.executors import Executor, Workers, executor_of
 from refute_lab.runs.run import Run
@@ -23,6 +22,7 @@ from refute_lab.swt.grading.grade_records import RECORDS, read_evidence
 from refute_lab.swt.grading.repair import FIX_RECORDS, RepairSettings, grade_fixes
 from refute_lab.swt.grading.tasks import GradingSettings, GradingTask, grade_tasks
 from refute_lab.swt.predictions import Prediction
+from refute_lab.verbs.data import prepare
 
 from ..projects import NO_PLUGINS, Project
 from ..shop import CART, KEY, PATCH, TEST_PATCH, Shop, diff, new_file

@@ -34,7 +34,8 @@ class Bench:
     env: Mapping[str, str]
 
     def command(self, predictions: str | Path, *options: str | Path) -> list[str]:
-        words = ["grade", self.rows, predictions, "--runs-dir", self.folder / "runs", *options]
+        place = f"runs_dir={self.folder / 'runs'}"
+        words = ["grade", self.rows, predictions, "--set", place, *options]
         return [sys.executable, "-m", "refute", *map(str, words)]
 
     def run(self, predictions: str | Path, *options: str | Path, status: int = 0) -> dict[str, Any]:
@@ -235,7 +236,7 @@ def test_the_best_of_several_samples(bench: Bench) -> None:
     ]
     code = (
         "import json, sys; from pathlib import Path\n"
-        "from refute_lab.api.grading import grade_samples\n"
+        "from refute_lab.verbs.grade import grade_samples\n"
         "from refute_lab.datasets.swe import load_issues\n"
         "if __name__ == '__main__':\n"
         "    rows, folder, *files = map(Path, sys.argv[1:])\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,14 @@ from refute.core.problems import IssueKey, IssueProblem
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.workspace.contract import Failure, TestReport, TestResult
 from refute.workspace.running import NO_TESTS
-from refute_lab.api.grading import GradeResult, grade_predictions, tasks_of
-from refute_lab.api.repairs import FixGradeResult, grade_repairs
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.swt.grading.grade import Evidence, grade_evidence, unrunnable
+from refute_lab.verbs.grade import (
+    FixGradeResult,
+    GradeResult,
+    grade_predictions,
+    grade_repairs,
+)
 
 Done = Callable[..., None]
 
@@ -62,9 +65,8 @@ def test_a_dataset_that_grew(task: str, tmp_path: Path, monkeypatch: pytest.Monk
         if task == "tests":
             result = grade_predictions(items, str(empty), dataset, folder=tmp_path / "run")
         else:
-            read = partial(tasks_of, items, str(empty))
             folder = tmp_path / "run"
-            result = grade_repairs(items, str(empty), read, dataset, folder=folder, timeout=9)
+            result = grade_repairs(items, str(empty), dataset, folder=folder, timeout=9)
         assert result.summary.statuses == {"empty": len(items)}
         return len(Here.done)
 

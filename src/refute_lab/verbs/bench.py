@@ -12,25 +12,29 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import click
 
 from refute.core.methods import Bounds
+from refute.core.parameters import options_with, parameter
 from refute.core.registry import Preset, chosen_method, departures, options_of, preset_of
 from refute.core.remarks import remark, warn_of_gaps
-from refute.errors import InputError
+from refute.errors import UNAVAILABLE, InputError
 from refute.issue.choosing import check_given, check_task, chosen_reproducer
 from refute.models.asking import Asked, open_sessions
 from refute.prompts import digest_of, prompts_from
 from refute.sandbox.local import LocalSandbox
+from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.fix import confirmed_in
-from refute.verbs.output import Progress, Shown, apart, path_of, silent
+from refute.verbs.options import json_option
+from refute.verbs.output import Progress, Shown, apart, consoles, show, silent
 from refute_lab import benches as functions
-from refute_lab.api.grading import GradeResult, grade_samples, tasks_of
-from refute_lab.api.repairs import FixGradeResult, grade_repairs
 from refute_lab.benches import issues
+from refute_lab.datasets.spec import Evaluation, Subset
 from refute_lab.datasets.swe import holds_issues, load_issues
 from refute_lab.figures import Figure
-from refute_lab.runs.executors import Executor, Workers, executor_of, on_gpus
+from refute_lab.runs.executors import Workers, executor_of, on_gpus
 from refute_lab.runs.journal import new_run, read_header
 from refute_lab.runs.records import ErrorRecord
 from refute_lab.runs.run import Ending, Run, resumed
@@ -38,6 +42,9 @@ from refute_lab.runs.sharing import ModelKeeper
 from refute_lab.swt.grading.grade import Terms
 from refute_lab.swt.grading.tasks import RUN_MEMORY, default_jobs
 from refute_lab.swt.workspaces import as_placed, check_engine
+from refute_lab.verbs.filtering import FilterResult, filter_fixes
+from refute_lab.verbs.grade import FixGradeResult, GradeResult, grade_repairs, grade_samples
+from refute_lab.verbs.options import RunOptions, asked_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,100 +141,123 @@ class IssueBenchResult(Shown):
             console.print(f"{self.settings.method} on {self.settings.dataset}: {counts}")
 
 
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What tables of the papers vary besides the method; a preset may set it."""
+
+    visible_tests: int = parameter(0, "Asserts that are shown (MBPP).", at_least=0)
+    editor_tests: int = parameter(0, "Asserts shown where code is edited (MBPP).", at_least=0)
+    evaluation: Evaluation = parameter("evalplus", "Whose rules of grading and of edits.")
+    subset: Subset = parameter("all", "Rows of HumanEval+ (158) and MBPP+ (375) that UTGen keeps.")
+    failing_tests: int = parameter(
+        0, "Right failing tests given with each problem (see the method `given`).", at_least=0
+    )
+    gold_outputs: bool = parameter(
+        False, "Debug with the method's inputs and the reference's outputs."
+    )
+    test_files: Literal["none", "golden"] = parameter(
+        "none", "Issues: tell the method the golden tests' files (Table 5)."
+    )
+    code_patch: str = parameter(
+        "", "Issues: show it the golden patch (golden), or a proposal (predictions' file)."
+    )
+    patch_may_be_wrong: bool = parameter(False, "Issues: ... and say that it may be wrong.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchOptions(RunOptions, Asked):
+    """The options of `bench`; what is not given is as the run was started with.
+
+    `set`: the fields of `Experiment` and of `refute.Bounds`, and options of the method.
+    """
+
+    runs: int | None = parameter(None, "Repeat with N seeds (1).", at_least=1)
+    seed: int | None = parameter(None, "Same seed, same work (0).")
+    grade: bool = parameter(False, "Issues: grade the predictions as well.", flag="--grade")
+    fixes: Path | None = parameter(
+        None,
+        "Issues: judge these fixes (predictions, or a run of repair) by the tests of --run.",
+        flag="--filter",
+        metavar="FIXES",
+    )
+
+    def folder(self, what: str) -> Path:
+        """The folder of the run; a new one where none is named."""
+        return self.run or new_run(self.runs_dir, f"{Path(self.dataset).stem}-{what}")
+
+    def again(self, folder: Path, *more: str) -> str:
+        """The command that resumes the run, with what its journal does not keep."""
+        said = {"--data": self.data, "--base-url": self.base_url, "--prompts": self.prompts}
+        told = [part for flag, it in said.items() if it is not None for part in (flag, str(it))]
+        told += [] if self.cache else ["--no-cache"]
+        return shlex.join(("refute", "bench", self.dataset, "--run", str(folder), *told, *more))
+
+
 def bench(
-    dataset: Path | str,
+    dataset: Path | str | None = None,
     *,
-    method: str | None = None,
-    model: str | None = None,
-    asked: Asked | None = None,
-    data: Path | str | None = None,
-    run: Path | str | None = None,
-    runs_dir: Path | str = "runs",
-    jobs: int | None = None,
-    executor: Executor | str | None = None,
-    grade: bool = False,
+    options: BenchOptions | None = None,
     progress: Progress = silent,
-    **settings: Any,
-) -> BenchResult | IssueBenchResult:
+    **given: Any,
+) -> BenchResult | IssueBenchResult | FilterResult:
     """Run a method over a dataset of functions or of issues, or over a file of its rows.
 
-    `method`, `model`, `asked` as in `refute.hunt`. `data`: the dataset's file or folder. `run`:
-    the folder of the run, which resumes where it stopped; None: a new one in `runs_dir`. `jobs`:
-    processes, or issues at once; `executor`: what does the problems instead, by its name
-    ("ray:ADDRESS"), or for methods that compute an object. `grade`: grade the predictions for
-    issues as well.
-
-    `settings`: those of the run (`limit`, `ids`, `seed`... for functions
-    `benches.BenchSettings`, for issues `benches.issues.IssueBenchSettings` and
-    `refute.Bounds`) and options of the method, by name. What is not given is as the run was
-    started with.
+    `options`: a `BenchOptions`; or its fields by name, and by name what is in its `set`.
+    `executor` may be an object for methods that compute. With `fixes` they are judged by the tests
+    of the run (SWT-Bench, section 5.3), into `RUN/filter/NAME`.
 
     Raises `InputError`, and `Unavailable` where nothing could be done; a problem that alone could
     not be done is named in the result.
     """
-    asked = asked or Asked(method=method, model=model)
-    work = _bench_issues if holds_issues(str(dataset)) else _bench_functions
-    where = _Where(str(dataset), path_of(data), path_of(run), Path(runs_dir), jobs, executor)
-    return apart(lambda: work(where, asked, settings, grade, progress))
-
-
-@dataclass(frozen=True, slots=True)
-class _Where:
-    """What is read, and where it is done."""
-
-    dataset: str
-    data: Path | None
-    run: Path | None
-    runs_dir: Path
-    jobs: int | None
-    executor: Executor | str | None
-
-    def folder(self, what: str) -> Path:
-        return self.run or new_run(self.runs_dir, f"{Path(self.dataset).stem}-{what}")
-
-    def again(self, folder: Path, asked: Asked, *more: str) -> str:
-        """The command that resumes the run, with what its journal does not keep."""
-        said = {"--data": self.data, "--base-url": asked.base_url, "--prompts": asked.prompts}
-        told = [part for flag, it in said.items() if it is not None for part in (flag, str(it))]
-        told += [] if asked.cache else ["--no-cache"]
-        return shlex.join(("refute", "bench", self.dataset, "--run", str(folder), *told, *more))
+    known = {one.name for one in fields(BenchOptions)}
+    by_name = {name: given.pop(name) for name in [*given] if name not in known}
+    told = given if dataset is None else {"dataset": str(dataset), **given}
+    chosen = options_with(BenchOptions, options, told)
+    chosen = replace(chosen, set={**chosen.set, **by_name})
+    if chosen.fixes is not None:
+        return filter_fixes(chosen, progress)
+    work = _bench_issues if holds_issues(chosen.dataset) else _bench_functions
+    return apart(lambda: work(chosen, progress))
 
 
 _EACH = 8
 """Problems at once in a worker of one core, for a method that waits for a server."""
 
 
-def _asking(where: _Where, asked: Asked) -> Workers:
-    """Workers for a method that waits for a model: `asked.concurrency` problems at once in all of
-    them together, or in each where the model is in the process."""
-    workers = on_gpus(Workers(jobs=where.jobs, waits=True, each=asked.concurrency), asked)
+def _asking(options: BenchOptions) -> Workers:
+    """Workers for a method that waits for a model: `concurrency` problems at once in all of them
+    together, or in each where the model is in the process."""
+    at_once = options.concurrency
+    workers = on_gpus(Workers(jobs=options.jobs, waits=True, each=at_once), options)
     if workers.gpus:
         return workers
-    each = min(_EACH, asked.concurrency)
-    most = -(-asked.concurrency // each)
-    return replace(workers, jobs=min(where.jobs or most, most), each=each)
+    each = min(_EACH, at_once)
+    most = -(-at_once // each)
+    return replace(workers, jobs=min(options.jobs or most, most), each=each)
+
+
+_SETTINGS = ("limit", "runs", "seed", "task", "workspace", "preset")
+"""The options that are settings of a run."""
 
 
 def _started(
-    where: _Where, asked: Asked, settings: Mapping[str, Any], own: Collection[str]
+    options: BenchOptions, own: Collection[str]
 ) -> tuple[Asked, dict[str, Any], Mapping[str, Any], set[str]]:
     """What is asked and set for the run, its header where it is there already, and the names that
-    are given anew. Of `settings` those that are not the run's `own` are the method's options."""
-    set_here = {**asked.set, **settings}
-    mine = {name: value for name, value in set_here.items() if name in own}
-    options = {name: value for name, value in set_here.items() if name not in own}
-    asked = replace(asked, set=options)
-    for name in ("preset", "prompts"):
-        asked = replace(asked, **{name: mine.pop(name, getattr(asked, name))})
-    asked = replace(asked, prompts=path_of(asked.prompts))
-    who = ("method", "model", "tester", "preset", "prompts")
+    are given anew. Of what is set by name, what is not the run's `own` is the method's."""
+    told = {name: getattr(options, name) for name in _SETTINGS} | {"ids": options.chosen_ids}
+    told = {name: value for name, value in told.items() if value is not None} | {**options.set}
+    mine = {name: value for name, value in told.items() if name in own}
+    of_method = {name: value for name, value in told.items() if name not in own}
+    asked = asked_of(options)
+    who = ("method", "model", "tester", "prompts")
     named = {n for n in who if getattr(asked, n) is not None}
-    given = {*named, *mine, *asked.set, "prompts"}  # a run's templates are not kept with it
-    header = {} if where.run is None else read_header(where.run) or {}
-    if not _same_file(where.dataset, str(header.get("dataset"))):
+    given = {*named, *mine, *of_method, "prompts"}  # a run's templates are not kept with it
+    header = {} if options.run is None else read_header(options.run) or {}
+    if not _same_file(options.dataset, str(header.get("dataset"))):
         given.add("dataset")
     stored = {n: header[n] for n in ("method", "model", "tester") if n in header and n not in given}
-    return replace(asked, **stored), mine, header, given
+    return replace(asked, set=of_method, **stored), mine, header, given
 
 
 def _same_file(one: str, other: str) -> bool:
@@ -261,32 +291,30 @@ _DEFAULTS = {
 """Of the settings that a preset may set."""
 
 
-def _bench_functions(
-    where: _Where, asked: Asked, settings: Mapping[str, Any], grade: bool, progress: Progress
-) -> BenchResult:
+def _bench_functions(options: BenchOptions, progress: Progress) -> BenchResult:
     own = {field.name for field in fields(functions.BenchSettings)}
-    asked, mine, header, given = _started(where, asked, settings, own)
+    asked, mine, header, given = _started(options, own)
     spec = chosen_method(asked, "function")
     preset = preset_of(asked.preset, "function")
     if told := departures(preset, spec, given, _DEFAULTS):
         remark([f"preset {preset.name}: {told}"])
-    mine = {**preset.settings, **mine, "preset": asked.preset}
+    mine = {**preset.settings, **mine}
     if asked.prompts is not None:
         mine["prompts"] = digest_of(asked.prompts)
     if mine.get("runs", 1) > 1 and not spec.asks_model:
         raise InputError("--runs is for methods that ask a model: others do the same every time")
     if mine.get("gold_outputs"):
         functions.check_gold(spec)
-    workers, keeper = Workers(jobs=where.jobs), None
-    if where.executor is not None and not spec.cpu_bound:
+    workers, keeper = Workers(jobs=options.jobs), None
+    if options.executor is not None and not spec.cpu_bound:
         keeper = ModelKeeper(asked, asked.prompts)
-        workers = replace(_asking(where, asked), keeper=keeper)
-    executor = executor_of(where.executor, workers)
-    if grade:
+        workers = replace(_asking(options), keeper=keeper)
+    executor = executor_of(options.executor, workers)
+    if options.grade:
         raise InputError("--grade is for issues: runs over functions are graded always")
     made = resumed(
         functions.BenchSettings(
-            dataset=where.dataset,
+            dataset=options.dataset,
             method=spec.name,
             model=asked.model,
             tester=asked.tester,
@@ -297,10 +325,10 @@ def _bench_functions(
         given,
     )
     if made.prompts and asked.prompts is None:
-        raise InputError(f"{where.run}: was started with --prompts; give the folder again")
-    items = functions.load_items(made, where.data)
-    folder, total = where.folder(spec.name), len(items) * made.runs
-    again = where.again(folder, asked)
+        raise InputError(f"{options.run}: was started with --prompts; give the folder again")
+    items = functions.load_items(made, options.data)
+    folder, total = options.folder(spec.name), len(items) * made.runs
+    again = options.again(folder)
     with (
         prompts_from(asked.prompts),
         keeper or nullcontext(),
@@ -315,7 +343,7 @@ def _bench_functions(
             made,
             models=partial(open_sessions, asked),
             at_once=asked.concurrency,
-            jobs=where.jobs,
+            jobs=options.jobs,
             executor=executor,
             progress=lambda done: progress(done, total),
         )
@@ -328,18 +356,16 @@ def _bench_functions(
 # -- issues ----------------------------------------------------------------------------------------
 
 
-def _bench_issues(
-    where: _Where, asked: Asked, settings: Mapping[str, Any], grade: bool, progress: Progress
-) -> IssueBenchResult:
+def _bench_issues(options: BenchOptions, progress: Progress) -> IssueBenchResult:
     bounds = {field.name for field in fields(Bounds)}
     own = {field.name for field in fields(issues.IssueBenchSettings)} | bounds
-    asked, mine, header, given = _started(where, asked, settings, own)
-    name, spec, options = chosen_reproducer(asked, graded=True)
+    asked, mine, header, given = _started(options, own)
+    name, spec, of_method = chosen_reproducer(asked, graded=True)
     executor = keeper = None
-    if where.executor is not None:
+    if options.executor is not None:
         keeper = ModelKeeper(asked, asked.prompts)
-        workers = Workers(jobs=where.jobs, waits=True, memory=RUN_MEMORY, keeper=keeper)
-        executor = executor_of(where.executor, on_gpus(workers, asked))
+        workers = Workers(jobs=options.jobs, waits=True, memory=RUN_MEMORY, keeper=keeper)
+        executor = executor_of(options.executor, on_gpus(workers, asked))
     limits = Bounds(**{one: mine.pop(one) for one in bounds & mine.keys()})
     preset = preset_of(asked.preset, "issue")
     if told := departures(preset, spec, given, {}):
@@ -347,12 +373,11 @@ def _bench_issues(
     if asked.prompts is not None:
         mine["prompts"] = digest_of(asked.prompts)
     made = issues.IssueBenchSettings(
-        dataset=where.dataset,
+        dataset=options.dataset,
         method=name,
         model=asked.model,
-        preset=asked.preset,
         tester=asked.tester,
-        options=options,
+        options=of_method,
         bounds=limits,
         **{**_preset_settings(preset, mine), **mine},
     )
@@ -360,15 +385,17 @@ def _bench_issues(
     if made.patch_may_be_wrong and not made.code_patch:
         raise InputError("patch_may_be_wrong is about the patch of code_patch; set one")
     check_engine(made.workspace)
-    items = load_issues(made.dataset, data=where.data, ids=made.ids, limit=made.limit)
+    items = load_issues(made.dataset, data=options.data, ids=made.ids, limit=made.limit)
     given_away = issues.given_away(items, made)
     items = issues.with_proposals(items, given_away, made)
     for one in given_away.values():
         check_task(name, spec, made.task, one)
         check_given(spec, one)
-    folder = where.folder(issues.variant(asdict(made)))
-    more = ("--grade",) if grade else ()  # no setting of the run: its journal does not keep it
-    again, total = where.again(folder, asked, *more), len(items)
+    folder = options.folder(issues.variant(asdict(made)))
+    more = (
+        ("--grade",) if options.grade else ()
+    )  # no setting of the run: its journal does not keep it
+    again, total = options.again(folder, *more), len(items)
     problems = [as_placed(item.problem, made.workspace) for item in items]
     heading = made.header(problems, given_away)
     with (
@@ -385,7 +412,7 @@ def _bench_issues(
                 given=given_away,
                 models=partial(open_sessions, asked),
                 confirm=confirmed_in,
-                at_once=where.jobs or default_jobs(),
+                at_once=options.jobs or default_jobs(),
                 executor=executor,
                 progress=lambda done: progress(done, total),
             )
@@ -401,23 +428,22 @@ def _bench_issues(
     _say_put_off(ending, "issues", again)
     ids = tuple(item.problem.id for item in items)
     result = IssueBenchResult(made, folder, ids, records, tuple(files), {})
-    grader = executor_of(where.executor, Workers(jobs=where.jobs, memory=RUN_MEMORY))
-    if grade and result.complete and made.task == "repair":
+    grader = executor_of(options.executor, Workers(jobs=options.jobs, memory=RUN_MEMORY))
+    if options.grade and result.complete and made.task == "repair":
         graded = grade_repairs(
             items,
             str(files[0]),
-            partial(tasks_of, items, str(files[0])),
             made.dataset,
             folder=folder / "grades" / files[0].stem,
             again="the same command",
             timeout=Terms().timeout,
             workspace=made.workspace,
-            jobs=where.jobs,
+            jobs=options.jobs,
             executor=grader,
             progress=progress,
         )
         result = replace(result, grades={files[0].name: graded})
-    elif grade and result.complete:
+    elif options.grade and result.complete:
         grades = grade_samples(
             items,
             files,
@@ -425,9 +451,46 @@ def _bench_issues(
             folder / "grades",
             preset=made.preset,
             workspace=made.workspace,
-            jobs=where.jobs,
+            jobs=options.jobs,
             executor=grader,
             progress=progress,
         )
         result = replace(result, grades=grades)
     return result
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+
+class _Bench(MethodCommand):
+    def named(self, given: Mapping[str, Any]) -> str | None:
+        """The method that is named, or that of the run that goes on."""
+        name, run = super().named(given), given.get("run")
+        if name is not None or run is None:
+            return name
+        return (read_header(Path(run)) or {}).get("method")
+
+
+@click.command(
+    "bench",
+    cls=_Bench,
+    levels=("function", "issue"),
+    more=(Bounds, Experiment, BenchOptions),
+)
+@offered(BenchOptions)
+@json_option
+def command(options: BenchOptions, as_json: bool) -> int:
+    """Run a method over a dataset, or over a file of its rows.
+
+    DATASET: humaneval+, mbpp+, he-fix, mbpp-fix, mbpp-fix-hard or a JSONL file of functions;
+    swt-lite, swt-verified, swt-full, swe-lite... or a file of SWE-bench rows. A run that was
+    interrupted resumes with `--run DIR`; settings that are not given again are the run's own.
+
+    Exit status 3: some problems have no result (run again to retry them).
+    """
+    from refute.results.text.consoles import counting
+
+    with counting(consoles()[1]) as progress:
+        result = bench(options=options, progress=progress)
+    show(result, as_json=as_json)
+    return 0 if result.complete else UNAVAILABLE

@@ -1,6 +1,6 @@
 """`build_swt` and `statistics`: benchmarks of issues, made and looked at.
 
->>> from refute_lab.api.benchmarks import statistics
+>>> from refute_lab.verbs.data_issues import statistics
 >>> statistics("rows.jsonl").figures
 """
 
@@ -11,23 +11,23 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field
 from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from refute.core.parameters import options_with, parameter
 from refute.core.problems import IssueProblem
 from refute.core.remarks import remark
 from refute.core.starting import Variable
 from refute.core.storage import parse_json, read_file, write_output
-from refute.errors import InputError, WorkspaceUnavailable
-from refute.verbs.output import Shown, path_of
+from refute.errors import InputError
+from refute.verbs.output import Shown
 from refute.workspace.contract import Recipe
 from refute.workspace.factory import open_workspace, prepare
 from refute.workspace.infer import infer_recipe
 from refute.workspace.repositories import Clone, GitFailed, find_clone
-from refute_lab.api.reporting import Tabled
 from refute_lab.datasets.rows import read_rows
 from refute_lab.datasets.swe import IssueItem, load_issues
 from refute_lab.runs.run import Run
@@ -50,6 +50,8 @@ from refute_lab.swt.building.pull_requests import (
     read_pulls,
 )
 from refute_lab.swt.workspaces import environment_of, recipe_of_row
+from refute_lab.verbs.options import Tables
+from refute_lab.verbs.report import Tabled
 
 if TYPE_CHECKING:
     from refute_lab.report.grids import Grid
@@ -116,62 +118,76 @@ class StatisticsResult(Tabled):
         return statistics_grids(title, self.figures, self.repositories, self.changes)
 
 
-def build_swt(
-    clone: Path | str,
-    pulls: Path | str | None = None,
-    issues: Path | str | None = None,
-    output: Path | str = "rows.jsonl",
-    *,
-    commit: str | None = None,
-    issue: Path | str | None = None,
-    commits: Path | str | None = None,
-    runs: int = 5,
-    repo: str = "",
-    environment: Path | str | None = None,
-    timeout: float = 1800.0,
-    run: Path | str | None = None,
-) -> BuildResult:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildOptions:
+    """The options of `data build-swt`."""
+
+    clone: Path = parameter(MISSING, "Clone of the repository.", metavar="DIR")
+    output: Path = parameter(Path("rows.jsonl"), "Rows, JSON lines.", flag="-o", writes=True)
+    pulls: Path | None = parameter(
+        None,
+        "Its pull requests: gh api --paginate --jq '.[]' 'repos/OWNER/NAME/pulls?state=closed'",
+    )
+    issues: Path | None = parameter(
+        None, "Its issues: gh api --paginate --jq '.[]' 'repos/OWNER/NAME/issues?state=all'"
+    )
+    commits: Path | None = parameter(
+        None,
+        "In place of the two: fixes with their tests, JSON lines with `commit` and `issue` (its"
+        " text).",
+    )
+    runs: int = parameter(
+        5,
+        "Golden tests must turn from failing to passing in each of N runs.",
+        at_least=1,
+        by_name=True,
+    )
+    repo: str = parameter(
+        "", "OWNER/NAME, where neither the pull requests nor the clone say.", by_name=True
+    )
+    environment: Path | None = parameter(
+        None,
+        "A file with a JSON object as in the field `environment` of a row; what it leaves out is"
+        " inferred, as with `infer` all of it (your own environment).",
+        by_name=True,
+    )
+    timeout: float = parameter(
+        1800.0, "Seconds for one run of the tests.", at_least=1, by_name=True
+    )
+    run: Path | None = parameter(None, "The journal's folder (OUTPUT.run).", by_name=True)
+
+
+def build_swt(*, options: BuildOptions | None = None, **given: Any) -> BuildResult:
     """Make a benchmark of issues and their golden tests from merged pull requests (SWT-Bench, 3.2).
 
-    `clone`: of the repository. `pulls`, `issues`: files of what GitHub's API gives. In place of the
-    two: `commit`, a fix with its tests, and `issue`, a file of the issue's text; or `commits`, a
-    file of JSON objects with `commit` and `issue`. `runs`: golden tests must turn from failing to
-    passing in each of so many. `repo`: OWNER/NAME, where neither the pull requests nor the clone
-    say. `environment`: a file with a JSON object as in the field `environment` of a row, or "infer"
-    for what the repository's files ask for at the date of the change (None: the user's own).
-    `timeout`: seconds for one run of the tests. `run`: the journal's folder (OUTPUT.run); the same
-    call resumes, also with more pull requests or another environment.
-
-    Raises `InputError`, `Unavailable`.
+    `options`: a `BuildOptions`, or its fields by name; `environment`: of "infer" what the
+    repository's files ask for at the date of the change. The same call resumes, also with more
+    pull requests or another environment. Raises `InputError`, `Unavailable`.
     """
-    output = Path(output)
+    chosen = options_with(BuildOptions, options, given)
+    clone, output = chosen.clone, chosen.output
     found = find_clone(str(clone))
-    given = _environment(environment)
+    environment = _environment(chosen.environment)
     known: Mapping[int, Issue] = {}
     taken: Sequence[Pull | Commit]
-    match (pulls, issues), (commit, issue), commits:
-        case (str() | Path(), str() | Path()), (None, None), None:
-            taken, known = read_pulls(Path(str(pulls)), repo), read_issues(Path(str(issues)))
-        case (None, None), (str(), str() | Path()), None:
-            text = _text(Path(str(issue)))
-            taken = [Commit(_resolved(found, str(commit)), repository_name(found, repo), text)]
-        case (None, None), (None, None), str() | Path():
-            taken = read_commits(Path(str(commits)), found, repository_name(found, repo))
+    match chosen.pulls, chosen.issues, chosen.commits:
+        case Path() as pulls, Path() as issues, None:
+            taken, known = read_pulls(pulls, chosen.repo), read_issues(issues)
+        case None, None, Path() as commits:
+            taken = read_commits(commits, found, repository_name(found, chosen.repo))
         case _:
-            raise InputError(
-                "give --pulls and --issues, or --commit and --issue, or --commits: one of the three"
-            )
-    recipe = infer_recipe(Path(clone)) if given is None else None
-    directory = path_of(run) or output.with_name(f"{output.name}.run")
+            raise InputError("give --pulls and --issues, or --commits")
+    recipe = infer_recipe(clone) if environment is None else None
+    directory = chosen.run or output.with_name(f"{output.name}.run")
     with Run(directory, {"kind": "build-swt"}, RECORDS, again="the same command") as opened:
         built = build(
             taken,
             known,
             found,
-            _preparer(Path(clone), given, recipe),
+            _preparer(clone, environment, recipe),
             opened.journal,
-            BuildSettings(runs, timeout),
-            environment=given if recipe is None else environment_of(recipe),
+            BuildSettings(chosen.runs, chosen.timeout),
+            environment=environment if recipe is None else environment_of(recipe),
             progress=lambda line: remark([line]),
             kept=lambda rows: _write(output, rows),
         )
@@ -179,38 +195,43 @@ def build_swt(
     return BuildResult(output, len(taken), built)
 
 
-def _resolved(clone: Clone, commit: str) -> str:
-    try:
-        return clone.resolve(commit)
-    except WorkspaceUnavailable as error:  # a name that somebody typed
-        raise InputError(f"--commit {commit}: {error}") from None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatisticsOptions(Tables):
+    """The options of `data statistics`."""
+
+    rows: str = parameter(MISSING, "A dataset, or a file of SWE-bench rows.", positional=True)
+    data: Path | None = parameter(None, "Its file or folder (or REFUTE_DATA).", metavar="PATH")
+    clones: Path | None = parameter(
+        None, "Clones to count files in (or REFUTE_REPOS).", metavar="DIR", by_name=True
+    )
+    graded: Path | None = parameter(
+        None,
+        "Run of `refute grade ROWS gold`, for existing tests and coverage.",
+        metavar="RUN",
+    )
 
 
 def statistics(
-    rows: Path | str,
-    *,
-    clones: Path | str | None = None,
-    data: Path | str | None = None,
-    graded: Path | str | None = None,
+    rows: Path | str | None = None, *, options: StatisticsOptions | None = None, **given: Any
 ) -> StatisticsResult:
     """Figures about a benchmark of issues (SWT-Bench, Table 1, Figure 2, section 4.1).
 
-    `rows`: a dataset's name or a file of SWE-bench rows; `data` as in `refute_lab.bench`. `clones`:
-    where the repositories are, to count their files and lines (REFUTE_REPOS; neither: they are not
-    counted). `graded`: the folder of a run that graded the golden tests, for existing tests and
-    coverage. Raises `InputError`.
+    `options`: a `StatisticsOptions`, or its fields by name. Without `clones` and REFUTE_REPOS files
+    are not counted. Raises `InputError`.
     """
-    places = path_of(clones)
-    items = load_issues(str(rows), data=path_of(data))
+    told = given if rows is None else {"rows": str(rows), **given}
+    chosen = options_with(StatisticsOptions, options, told)
+    name, places = chosen.rows, chosen.clones
+    items = load_issues(name, data=chosen.data)
     counted = places is not None or bool(os.environ.get(Variable.REPOS))
     finder = (lambda repo: find_clone(repo, places)) if counted else None
     keys = [item.key for item in items]
-    told = _built(rows) if graded is None else measured(Path(graded), keys)
-    figures = table1.statistics(_with_measures(items, told), finder)
+    measures = _built(name) if chosen.graded is None else measured(chosen.graded, keys)
+    figures = table1.statistics(_with_measures(items, measures), finder)
     repositories = Counter(item.problem.repo for item in items)
     changes = Counter(change_of_tests(key.test_patch) for key in keys)
     return StatisticsResult(
-        Path(rows).name,
+        Path(name).name,
         len(items),
         figures,
         dict(repositories.most_common()),
@@ -218,7 +239,7 @@ def statistics(
     )
 
 
-def _built(rows: Path | str) -> dict[str, Any]:
+def _built(rows: str) -> dict[str, Any]:
     """What `build-swt` measured and wrote into the rows of a file, by instance."""
     if not Path(rows).is_file():
         return {}
@@ -298,13 +319,13 @@ def repository_name(clone: Clone, given: str) -> str:
     for text in (given, *re.findall(r"([\w.-]+/[\w.-]+?)(?:\.git)?/?$", remote), folder):
         if re.fullmatch(r"[\w.-]+/[\w.-]+", text):
             return str(text)
-    raise InputError(f"{clone.name}: which repository is it? give --repo OWNER/NAME")
+    raise InputError(f"{clone.name}: which repository is it? give --set repo=OWNER/NAME")
 
 
-def _environment(given: Path | str | None) -> dict[str, Any] | None:
+def _environment(given: Path | None) -> dict[str, Any] | None:
     if given is None:
         return None
-    return {} if str(given) == "infer" else _object(Path(given))
+    return {} if str(given) == "infer" else _object(given)
 
 
 def _write(output: Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -312,13 +333,6 @@ def _write(output: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         write_output(output, "".join(json.dumps(row) + "\n" for row in rows))
     except OSError as error:
         raise InputError(f"{output}: cannot be written: {error.strerror}") from None
-
-
-def _text(path: Path) -> str:
-    try:
-        return read_file(path).decode("utf-8", "replace").replace("\r\n", "\n").strip()
-    except OSError as e:
-        raise InputError(f"{path}: {e.strerror}") from None
 
 
 def _object(path: Path) -> dict[str, Any]:

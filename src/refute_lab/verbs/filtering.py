@@ -1,16 +1,15 @@
-"""`filter_fixes`."""
+"""`bench --filter`: proposed fixes, judged by the tests of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from refute.core.remarks import remark
 from refute.errors import InputError
-from refute.verbs.output import Progress, Shown, apart, path_of, silent
-from refute.workspace.factory import Backend
+from refute.verbs.output import Progress, Shown, apart
 from refute_lab.benches import issues
 from refute_lab.datasets.swe import IssueItem, load_issues
 from refute_lab.runs.executors import Workers, executor_of
@@ -22,6 +21,9 @@ from refute_lab.swt.grading.filtering import RECORDS, FilterSettings, FilterTask
 from refute_lab.swt.grading.tasks import RUN_MEMORY, default_jobs
 from refute_lab.swt.predictions import Prediction, read_predictions
 from refute_lab.swt.workspaces import check_engine
+
+if TYPE_CHECKING:
+    from refute_lab.verbs.bench import BenchOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,28 +50,13 @@ class FilterResult(Shown):
         print_filter(self.found, console)
 
 
-def filter_fixes(
-    fixes: Path | str,
-    *,
-    run: Path | str,
-    dataset: Path | str | None = None,
-    data: Path | str | None = None,
-    limit: int | None = None,
-    ids: Sequence[str] | None = None,
-    workspace: Backend = "local",
-    jobs: int | None = None,
-    executor: str | None = None,
-    progress: Progress = silent,
-) -> FilterResult:
-    """Judge proposed fixes by the tests of a run of `refute_lab.bench` over issues (section 5.3).
-
-    `fixes`: a file of SWE-bench's predictions, or the folder of a run that was asked for fixes.
-    `dataset`: the run's own, or a file of its rows.
-    `workspace`: where tests run; `jobs`, `executor` as in `grade`. The judgements go into
-    `RUN/filter/NAME`; the same call goes on where it stopped. Raises as `bench` does.
-    """
-    doing = executor_of(executor, Workers(jobs=jobs, memory=RUN_MEMORY))
-    run, fixes = Path(run), Path(fixes)
+def filter_fixes(options: BenchOptions, progress: Progress) -> FilterResult:
+    """Judge proposed fixes by the tests of a run of `bench` over issues. Raises as `bench` does."""
+    jobs, run, fixes = options.jobs, options.run, options.fixes
+    if run is None or fixes is None:
+        raise InputError("--filter needs the run whose tests are to filter: --run DIR")
+    doing = executor_of(options.executor, Workers(jobs=jobs, memory=RUN_MEMORY))
+    workspace = options.workspace or "local"
     header = read_header(run)
     if header is None or header.get("kind") != "issues":
         raise InputError(f"{run}: not a run of refute bench over issues")
@@ -82,15 +69,15 @@ def filter_fixes(
     else:
         name = fixes.name.split(".")[0]
     folder = run / "filter" / name
-    name = str(dataset) if dataset is not None else header["dataset"]
-    if header["dataset"] != name:
-        raise InputError(f"{run}: is over {header['dataset']}, not {name}")
+    dataset = options.dataset
+    if header["dataset"] != dataset:
+        raise InputError(f"{run}: is over {header['dataset']}, not {dataset}")
     check_engine(workspace)
     proposed = read_predictions(fixes)
-    items = load_issues(name, data=path_of(data), ids=ids, limit=limit)
+    items = load_issues(dataset, data=options.data, ids=options.chosen_ids, limit=options.limit)
     tasks = _fix_tasks(items, run, proposed)
     settings = FilterSettings(
-        dataset=name,
+        dataset=dataset,
         fixes=str(fixes),
         fixer=next((one.model for one in proposed.values() if one.model), "None"),
         tests=" ".join(filter(None, (issues.variant(header), header.get("model")))),

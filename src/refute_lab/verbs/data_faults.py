@@ -1,6 +1,6 @@
 """`build_fix`: a benchmark of faulty programs out of what models wrote.
 
->>> from refute_lab.api.faults import build_fix
+>>> from refute_lab.verbs.data_faults import build_fix
 >>> build_fix("mbpp+", ["runs/a", "runs/b"], output="fix.jsonl", least=0.5, most=0.95).kept
 """
 
@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
+from refute.core.parameters import options_with, parameter
 from refute.core.storage import write_output
 from refute.errors import InputError
-from refute.verbs.output import Progress, Shown, apart, path_of, silent
+from refute.verbs.output import Shown, apart
 from refute_lab.benches.records import RECORDS
 from refute_lab.benches.settings import stored_settings
 from refute_lab.datasets import load
@@ -63,53 +64,60 @@ class BuiltFix(Shown):
             console.print(f"{what}: {said or 'none'}", markup=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildFixOptions:
+    """The options of `data build-fix`."""
+
+    dataset: str = parameter(MISSING, "A dataset of functions.", positional=True)
+    runs: tuple[Path, ...] = parameter(
+        MISSING, "Folders of runs, of one model each.", positional=True, metavar="RUN..."
+    )
+    output: Path = parameter(MISSING, "Rows, JSON lines.", flag="-o", writes=True)
+    data: Path | None = parameter(None, "Its file or folder (or REFUTE_DATA).", metavar="PATH")
+    least: float = parameter(
+        0.0, "Share of the private tests that a program must pass.", by_name=True
+    )
+    most: float = parameter(1.0, "Share that it may pass; at least one must fail.", by_name=True)
+    seed: int = parameter(0, "Of the draw.", by_name=True)
+
+
 def build_fix(
-    dataset: Path | str,
-    runs: Sequence[Path | str],
+    dataset: Path | str | None = None,
+    runs: Sequence[Path | str] = (),
     *,
-    output: Path | str,
-    data: Path | str | None = None,
-    least: float = 0.0,
-    most: float = 1.0,
-    seed: int = 0,
-    progress: Progress = silent,
+    options: BuildFixOptions | None = None,
+    **given: Any,
 ) -> BuiltFix:
     """Write one faulty program a problem, of those that the runs hold, as rows that `bench` reads.
 
-    `runs`: folders of `refute bench DATASET --method judge:behaviour --set samples=N`, of one model
-    each. `least`, `most`: the share of private tests that a program may pass, in [0, 1]; at least
-    one must fail. Raises `InputError`.
+    `runs`: folders of `refute bench DATASET --method judge:behaviour --set samples=N`.
+    `options`: a `BuildFixOptions`, or its fields by name. Raises `InputError`.
     """
+    told = given if dataset is None else {"dataset": str(dataset), "runs": runs, **given}
+    chosen = options_with(BuildFixOptions, options, told)
+    least, most = chosen.least, chosen.most
     if not 0.0 <= least <= most <= 1.0:
         raise InputError(f"pass rate from {least} to {most}: must be from 0 to 1, the least first")
-    return apart(
-        lambda: _built(str(dataset), runs, Path(output), path_of(data), least, most, seed, progress)
-    )
+    return apart(lambda: _built(chosen))
 
 
-def _built(
-    dataset: str,
-    runs: Sequence[Path | str],
-    output: Path,
-    data: Path | None,
-    least: float,
-    most: float,
-    seed: int,
-    progress: Progress,
-) -> BuiltFix:
+def _built(options: BuildFixOptions) -> BuiltFix:
     from refute.sandbox.local import LocalSandbox
     from refute_lab.benches.faulty import Wanted, chosen_fault, row_of
 
-    written = _by_problem(runs)
-    items = [item for item in load(dataset, data=data) if item.problem.id in written]
+    written = _by_problem(options.runs)
+    items = [
+        item for item in load(options.dataset, data=options.data) if item.problem.id in written
+    ]
     if not items:
-        raise InputError(f"{dataset}: the runs hold no program for any of its problems")
+        raise InputError(f"{options.dataset}: the runs hold no program for any of its problems")
+    wanted = Wanted(options.least, options.most)
     rows: list[dict[str, Any]] = []
     counts: tuple[Counter[str], Counter[str], Counter[str]] = (Counter(), Counter(), Counter())
     with LocalSandbox() as box:
-        for number, item in enumerate(items, 1):
+        for item in items:
             found, kinds = chosen_fault(
-                item, written[item.problem.id], Wanted(least, most), box, seed=seed
+                item, written[item.problem.id], wanted, box, seed=options.seed
             )
             counts[0].update(kinds)
             row = None if found is None else row_of(item, found)
@@ -117,19 +125,18 @@ def _built(
                 rows.append(row)
                 counts[1][found.error] += 1
                 counts[2][found.model] += 1
-            progress(number, len(items))
     text = "".join(f"{json.dumps(row)}\n" for row in rows)
-    write_output(output, text)
+    write_output(options.output, text)
     by_number = [dict(one.most_common()) for one in counts]
-    return BuiltFix(output, len(rows), len(items), *by_number)
+    return BuiltFix(options.output, len(rows), len(items), *by_number)
 
 
-def _by_problem(runs: Sequence[Path | str]) -> dict[str, dict[str, list[str | None]]]:
+def _by_problem(runs: Sequence[Path]) -> dict[str, dict[str, list[str | None]]]:
     """The programs that runs hold, by problem and model."""
     from refute_lab.benches.faulty import written_programs
 
     found: dict[str, dict[str, list[str | None]]] = {}
-    for run in map(Path, runs):
+    for run in runs:
         header, records = read_run(run, RECORDS)
         good = [record for record in records if not isinstance(record, ErrorRecord)]
         programs = written_programs(good)

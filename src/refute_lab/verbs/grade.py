@@ -6,18 +6,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import partial
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from refute.core.methods import Task
+import click
+
+from refute.core.parameters import options_with, parameter, parameters_of
 from refute.core.registry import preset_of
 from refute.core.remarks import few, remark
-from refute.errors import InputError
-from refute.verbs.output import Progress, Shown, apart, path_of, silent
+from refute.errors import UNAVAILABLE, InputError
+from refute.verbs.declared import MethodCommand, offered
+from refute.verbs.options import json_option
+from refute.verbs.output import Progress, Shown, apart, consoles, show, silent
 from refute.workspace.factory import Backend
-from refute_lab.api.repairs import FixGradeResult, grade_repairs
 from refute_lab.datasets.swe import IssueItem, load_issues
 from refute_lab.figures import Figure
 from refute_lab.runs.executors import Executor, Workers, executor_of
@@ -25,7 +27,7 @@ from refute_lab.runs.journal import new_run, read_header
 from refute_lab.runs.records import ErrorRecord
 from refute_lab.runs.run import Run
 from refute_lab.swt.grading.coverage import Executable
-from refute_lab.swt.grading.grade import Terms
+from refute_lab.swt.grading.grade import Mode, Terms
 from refute_lab.swt.grading.grade_records import (
     RECORDS,
     Columns,
@@ -40,17 +42,28 @@ from refute_lab.swt.grading.grade_records import (
 from refute_lab.swt.grading.reference_logs import grade_logs
 from refute_lab.swt.grading.reference_reports import reference_report, write_reports
 from refute_lab.swt.grading.reference_reports import summary as reference_summary
+from refute_lab.swt.grading.repair import (
+    FIX_RECORDS,
+    FixRecord,
+    FixSummary,
+    RepairSettings,
+    gold_fixes,
+    grade_fixes,
+    summarize_fixes,
+    write_results,
+)
 from refute_lab.swt.grading.tasks import (
     RUN_MEMORY,
     GradingSettings,
     GradingTask,
     check_growth,
+    default_jobs,
     grade_tasks,
 )
 from refute_lab.swt.predictions import PatchType, Prediction, gold_predictions, read_predictions
 from refute_lab.swt.workspaces import check_engine
+from refute_lab.verbs.options import RunOptions
 
-Mode = Literal["tests", "reproduction"]
 _TERMS = Terms()
 
 
@@ -102,30 +115,57 @@ class GradeResult(Shown):
         print_grades(self.title, self.summary, console, self.columns)
 
 
+@dataclass(frozen=True, kw_only=True)
+class GradeOptions(RunOptions):
+    """The options of `grade`: what is graded, and by whose rules."""
+
+    predictions: str = parameter(MISSING, "A file, `gold`, or a folder of logs.", positional=True)
+    preset: str | None = parameter(None, "paper: the rules of SWT-Bench's paper.", metavar="NAME")
+    timeout: float = parameter(1800.0, "Seconds for one run of tests.", above=0, by_name=True)
+    repeat: int = parameter(
+        1, "Runs of the predicted tests; a flaky test is never F→P.", at_least=1, by_name=True
+    )
+    tests_only: bool = parameter(
+        False, "Drop what patches do to files that are no tests.", by_name=True
+    )
+    patch_types: tuple[PatchType, ...] = parameter(
+        ("vanilla",), "Form of the predictions; of several, the first that applies.", by_name=True
+    )
+    mode: Mode = parameter(
+        "tests", "reproduction: a patch adds a script, whose exit status decides.", by_name=True
+    )
+    script: str | None = parameter(
+        None, "The script of that mode (default: the new file).", by_name=True
+    )
+    compat: Literal["swtbench"] | None = parameter(
+        None, "Also write the reference harness's reports, by its rules.", by_name=True
+    )
+    executable: Executable | None = parameter(
+        None,
+        "Lines that ΔC counts: those that the predicted tests' files or the golden tests run (own);"
+        " the golden tests' files alone, the same for every method (golden); of these the ones that"
+        " run more than once, as the paper's formula says (printed).",
+        by_name=True,
+    )
+    columns: Columns | None = parameter(
+        None,
+        "Whose F→P, F→× and P→P the table has: SWT-Bench's as it is now, or those of the paper's"
+        " first version.",
+        by_name=True,
+    )
+
+
+_OF_TESTS = ("repeat", "tests_only", "mode", "script", "patch_types", "compat")
+"""The rules that say nothing about fixes."""
+
+
 def grade(
-    dataset: Path | str,
-    predictions: Path | str,
+    dataset: Path | str | None = None,
+    predictions: Path | str | None = None,
     *,
-    data: Path | str | None = None,
-    limit: int | None = None,
-    ids: Sequence[str] | None = None,
-    run: Path | str | None = None,
-    runs_dir: Path | str = "runs",
-    timeout: float = _TERMS.timeout,
-    repeat: int = _TERMS.repeat,
-    tests_only: bool = _TERMS.tests_only,
-    mode: Mode = "tests",
-    script: str | None = None,
-    patch_types: Sequence[PatchType] = ("vanilla",),
-    workspace: Backend = "local",
-    compat: Literal["swtbench"] | None = None,
-    executable: Executable | None = None,
-    columns: Columns | None = None,
-    preset: str | None = None,
-    task: Task = "tests",
-    jobs: int | None = None,
-    executor: str | None = None,
+    options: GradeOptions | None = None,
     progress: Progress = silent,
+    **given: Any,
 ) -> GradeResult | FixGradeResult:
     """Grade predicted test patches: do they reproduce their issues (SWT-Bench, section 3.1)?
 
@@ -133,61 +173,55 @@ def grade(
     "gold" for the golden tests, or a folder of the reference's logs, which are judged without
     running anything. An instance without a prediction counts as one with an empty patch.
 
-    `run`, `runs_dir`, `data`, `executor`, `progress` as in `bench`; `jobs`: runs of tests at
-    once.
-    `timeout`: seconds for one run of tests. `repeat`: predicted tests run that often, and a flaky
-    one is never F→P. `tests_only`: drop what patches do to other files. `patch_types`: how
-    predictions are written; of several, the first that applies. `mode`: "reproduction" where a
-    patch adds a `script` whose exit status decides. `compat`: also write the reference's reports.
-    `executable`: which lines of the golden patch ΔC counts ("own"; see `refute_lab.swt.grading`).
-    `columns`: whose definitions the table has ("later"). `preset`: what the two are where they are
-    not given (`refute.core.registry`).
-    `task`: "repair" where the predictions are fixes, which the golden tests judge as SWE-bench does
-    ("gold": the golden patches); of these rules `timeout` alone is for them.
+    `options`: a `GradeOptions`, or its fields by name. `preset`: what `executable` and `columns`
+    are where they are not given (`refute.core.selection`). `task`: "repair" where the predictions
+    are fixes, which the golden tests judge as SWE-bench does ("gold": the golden patches).
 
     Raises `InputError`, and `Unavailable` where no instance could be graded.
     """
-    doing = executor_of(executor, Workers(jobs=jobs, memory=RUN_MEMORY))
-    ruled = _rules(preset, executable=executable, columns=columns)
-    items = load_issues(str(dataset), data=path_of(data), ids=ids, limit=limit)
-    if task == "repair":
-        rules = (repeat, tests_only, mode, script, tuple(patch_types), compat)
-        if rules != (_TERMS.repeat, _TERMS.tests_only, "tests", None, ("vanilla",), None):
+    for name, value in (("dataset", dataset), ("predictions", predictions)):
+        given |= {} if value is None else {name: str(value)}
+    chosen = options_with(GradeOptions, options, given)
+    doing = executor_of(chosen.executor, Workers(jobs=chosen.jobs, memory=RUN_MEMORY))
+    ruled = _rules(chosen.preset, executable=chosen.executable, columns=chosen.columns)
+    items = load_issues(chosen.dataset, data=chosen.data, ids=chosen.chosen_ids, limit=chosen.limit)
+    of_fixes = chosen.task == "repair"
+    if of_fixes:
+        defaults = {one.name: one.default for one in parameters_of(GradeOptions)}
+        if any(getattr(chosen, name) != defaults[name] for name in _OF_TESTS):
             raise InputError("of the rules of grading only timeout goes with --task repair")
-    elif Path(predictions).is_dir():
-        return _judged_logs(items, Path(predictions), mode)
+    elif Path(chosen.predictions).is_dir():
+        return _judged_logs(items, Path(chosen.predictions), chosen.mode)
 
     def folder(model: str) -> Path:
-        name = f"{Path(dataset).name.split('.')[0]}-{model}"
-        return Path(run) if run is not None else new_run(Path(runs_dir), name)
+        name = f"{Path(chosen.dataset).name.split('.')[0]}-{model}"
+        return chosen.run or new_run(chosen.runs_dir, name)
+
+    how: dict[str, Any] = {
+        "folder": folder,
+        "workspace": chosen.workspace or "local",
+        "jobs": chosen.jobs,
+        "executor": doing,
+        "progress": progress,
+    }
 
     def work() -> GradeResult | FixGradeResult:
-        if task == "repair":
+        if of_fixes:
             return grade_repairs(
-                items,
-                str(predictions),
-                partial(tasks_of, items, str(predictions)),
-                str(dataset),
-                folder=folder,
-                timeout=timeout,
-                workspace=workspace,
-                jobs=jobs,
-                executor=doing,
-                progress=progress,
+                items, chosen.predictions, chosen.dataset, timeout=chosen.timeout, **how
             )
-        result = grade_predictions(
-            items,
-            str(predictions),
-            str(dataset),
-            folder=folder,
-            terms=Terms(timeout, repeat, tests_only, mode, script, ruled.executable),
-            types=tuple(patch_types),
-            workspace=workspace,
-            jobs=jobs,
-            executor=doing,
-            progress=progress,
+        terms = Terms(
+            chosen.timeout,
+            chosen.repeat,
+            chosen.tests_only,
+            chosen.mode,
+            chosen.script,
+            ruled.executable,
         )
-        if compat is not None:
+        result = grade_predictions(
+            items, chosen.predictions, chosen.dataset, terms=terms, types=chosen.patch_types, **how
+        )
+        if chosen.compat is not None:
             remark([f"the reference's reports: {_write_reports(result)}"])
         return replace(result, columns=ruled.columns)
 
@@ -358,3 +392,121 @@ def _write_reports(result: GradeResult) -> Path:
         reports.append(reference_report(found, item.key, runner))
     directory, model = result.directory, result.title.rpartition(", ")[2]
     return write_reports(reports, directory / "swtbench", run=directory.name, model=model)
+
+
+# -- fixes, graded as SWE-bench does ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FixGradeResult(Shown):
+    """The grades of fixes."""
+
+    title: str
+    dataset: str
+    ids: tuple[str, ...]
+    """Of the instances, in the order of the dataset."""
+    records: Mapping[str, FixRecord | ErrorRecord]
+    directory: Path
+    """The run's folder, with `results.json` (SWE-bench's report) and `wrong.jsonl`."""
+
+    @property
+    def summary(self) -> FixSummary:
+        """Figures and counts."""
+        return summarize_fixes(self.ids, self.records)
+
+    @property
+    def figures(self) -> Mapping[str, Figure]:
+        """The figures by name."""
+        one = self.summary
+        return {"resolved": one.resolved, "applied": one.applied, "by_lists": one.by_lists}
+
+    @property
+    def complete(self) -> bool:
+        """Whether every instance has a grade; the same call with `run` retries the others."""
+        return not self.summary.errors
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        from refute_lab.report.repairs import fix_grades_document
+
+        place = str(self.directory)
+        return fix_grades_document(self.dataset, self.summary, self.ids, self.records, place)
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        from refute_lab.report.repairs import print_fix_grades
+
+        print_fix_grades(self.title, self.summary, console)
+
+
+def grade_repairs(
+    items: Sequence[IssueItem],
+    predictions: str,
+    dataset: str,
+    *,
+    folder: Path | Callable[[str], Path],
+    again: str = "",
+    timeout: float,
+    workspace: Backend = "local",
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress = silent,
+) -> FixGradeResult:
+    """Grade a file of fixes ("gold": the golden patches) for the items."""
+    gold = gold_fixes([item.key for item in items]) if predictions == "gold" else None
+    tasks, model = tasks_of(items, predictions, gold)
+    check_engine(workspace)
+    settings = RepairSettings(dataset, predictions, model, timeout, workspace)
+    directory = folder if isinstance(folder, Path) else folder(model)
+    again = again or f"the same command and --run {directory}"
+    header = settings.header(tasks, read_header(directory))
+    with Run(directory, header, FIX_RECORDS, again=again) as run:
+        check_growth(directory, run.records, tasks, dataset)
+        remark([f"{len(tasks)} instances into {directory}"])
+        grade_fixes(
+            run,
+            tasks,
+            settings,
+            jobs=jobs or default_jobs(),
+            executor=executor,
+            progress=lambda done: progress(done, len(tasks)),
+        )
+        records = dict(run.records)
+    results, wrong = write_results(directory, tasks, records)
+    remark([f"SWE-bench's report: {results}; fixes that apply and resolve nothing: {wrong}"])
+    ids = tuple(item.problem.id for item in items)
+    result = FixGradeResult(f"{Path(dataset).name}, {model}", dataset, ids, records, directory)
+    remark(f"{id}: no grade: {reason}" for id, reason in result.summary.errors.items())
+    return result
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+
+@click.command("grade", cls=MethodCommand, more=(GradeOptions,))
+@offered(GradeOptions)
+@json_option
+def command(options: GradeOptions, as_json: bool) -> int:
+    """Grade predicted test patches (SWT-Bench), or fixes (SWE-bench).
+
+    DATASET: swt-lite, swt-verified, swt-full, those of the paper's first version (swt-lite-v1,
+    swt-full-v1), or a file of SWE-bench rows. PREDICTIONS: a JSON or JSONL file of the reference's
+    form; `gold`, the golden tests; or a folder of the reference's logs,
+    run_instance_swt_logs/RUN/MODEL, which are judged without running anything.
+
+    With --task repair the predictions are fixes, and the golden tests judge them (SWE-bench): all
+    that the golden patch turns green have to pass, and all that passed. The folder of the run then
+    holds `results.json`, SWE-bench's report, and `wrong.jsonl`, the fixes that apply and do not
+    resolve their issue.
+
+    An instance without a prediction counts as one with an empty patch. A run that was interrupted
+    resumes with `--run DIR`.
+
+    Exit status 3: some instances have no grade (run again to retry them).
+    """
+    from refute.results.text.consoles import counting
+
+    with counting(consoles()[1]) as progress:
+        result = grade(options=options, progress=progress)
+    show(result, as_json=as_json)
+    return 0 if result.complete else UNAVAILABLE

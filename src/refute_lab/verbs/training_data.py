@@ -1,6 +1,6 @@
-"""`training_data`: UTGen's training data from solved tasks.
+"""`train data`: UTGen's training data from solved tasks.
 
->>> from refute_lab.api.training_data import training_data
+>>> from refute_lab.verbs.training_data import training_data
 >>> training_data("tasks.jsonl", "out").figures["rows"]
 """
 
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from refute.core.parameters import options_with, parameter
 from refute.core.processes import cores
 from refute.core.remarks import remark
 from refute.core.storage import write_atomically
@@ -29,6 +30,7 @@ from refute_lab.train.contamination import Index, available, evaluation_texts
 from refute_lab.train.data import Elsewhere, build
 from refute_lab.train.data_contract import Candidates, DataSettings, Plan, plan
 from refute_lab.train.preferences import PAIRS
+from refute_lab.verbs.options import asked_of
 
 if TYPE_CHECKING:
     from refute_lab.train.data_contract import BuiltData
@@ -79,83 +81,118 @@ class DataPlan(Shown):
         print_plan(self.plan, console)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataOptions(Asked):
+    """The options of `train data`: what is made of solved tasks, and by whom."""
+
+    source: str = parameter(MISSING, "Solved tasks.", positional=True)
+    output: Path = parameter(
+        MISSING, "A folder; a larger --limit adds to it.", flag="-o", metavar="DIR", writes=True
+    )
+    preset: Literal["paper"] | None = parameter(
+        None,
+        "paper: its form of the prompts for faults (a teaching assistant's) and rationales (with an"
+        " example).",
+        of_model=True,
+    )
+    limit: int | None = parameter(None, "Take so many solutions.", at_least=1)
+    jobs: int | None = parameter(None, "Worker processes (one a core).", at_least=1)
+    executor: str | None = parameter(
+        None, "Who does the tasks: processes, ray..., or a plugin's.", metavar="NAME[:ADDRESS]"
+    )
+    seed: int = parameter(0, "Same seed, same work.")
+    dry_run: bool = parameter(
+        False, "Say what it would take; run and ask nothing.", flag="--dry-run"
+    )
+    corrupt: str | None = parameter(
+        None,
+        "Faults by model, by mutants, or mix:SHARE by the model (model where one is given).",
+        by_name=True,
+    )
+    inputs: Literal["model", "search"] | None = parameter(
+        None, "Who proposes inputs (the model where one is given).", by_name=True
+    )
+    rationales: Literal["model", "template", "none"] | None = parameter(
+        None,
+        "Reasoning in the answers (by the model where one is given, else none).",
+        by_name=True,
+    )
+    faults: int = parameter(2, "Faults of a solution.", at_least=1, by_name=True)
+    attempts: int = parameter(5, "Attempts at a fault.", at_least=1, by_name=True)
+    rows_per_fault: int | None = parameter(
+        None,
+        "Only the first attacking inputs of a fault become rows (all).",
+        at_least=1,
+        by_name=True,
+    )
+    pairs_per_fault: int = parameter(
+        PAIRS, "Preference pairs of a fault at most.", at_least=1, by_name=True
+    )
+    vote_rows: bool = parameter(False, "Beside each row one of the vote's turn.", by_name=True)
+    prompts: Path | None = parameter(None, "Folder of templates that replace ours.", by_name=True)
+    evaluation: tuple[str, ...] = parameter(
+        (), "Keep away from these datasets (all in REFUTE_DATA).", by_name=True
+    )
+    validation: float = parameter(
+        0.05,
+        "Share of the solutions held out for choosing a checkpoint.",
+        at_least=0,
+        by_name=True,
+    )
+
+
 def training_data(
-    source: Path | str,
-    output: Path | str,
+    source: Path | str | None = None,
+    output: Path | str | None = None,
     *,
-    model: str | None = None,
-    asked: Asked | None = None,
-    corrupt: str | None = None,
-    inputs: Literal["model", "search"] | None = None,
-    rationales: Literal["model", "template", "none"] | None = None,
-    faults: int = 2,
-    attempts: int = 5,
-    rows_per_fault: int | None = None,
-    pairs_per_fault: int = PAIRS,
-    vote_rows: bool = False,
-    preset: Literal["paper"] | None = None,
-    prompts: Path | str | None = None,
-    limit: int | None = None,
-    evaluation: Sequence[str] = (),
-    validation: float = 0.05,
-    jobs: int | None = None,
-    executor: str | None = None,
-    seed: int = 0,
-    dry_run: bool = False,
+    options: DataOptions | None = None,
     progress: StageProgress = silent,
+    **given: Any,
 ) -> TrainingData | DataPlan:
     """Make training data from solved tasks (UTGen, 3.2): faults, inputs that show them, answers.
 
     `source`: a JSONL or Parquet file of tasks with solutions or of chats, a folder of documented
-    Python functions, `tulu-3`, or `hub:OWNER/NAME[@SPLIT]`. `output`: a folder; the same call
-    resumes where it was stopped, and with a larger `limit` (solutions) adds to it.
-
-    `corrupt`: faults by `model`, by `mutants`, or `mix:SHARE` by the model. `inputs`: who proposes
-    them. `rationales`: reasoning in the answers. All three are by the model where one is given.
-    `faults`: for each solution. `attempts`: at an input, for each fault. `rows_per_fault`: the
-    first attacking inputs that become rows (None: all). `pairs_per_fault`: preference pairs of a
-    model's attempts at most. `vote_rows`: beside each row one of the turn in which a vote asks for
-    the output. `prompts`: a folder of templates that stand for ours (`refute.prompts`). `preset`:
-    `paper`, the paper's form of the prompts for faults and rationales. `evaluation`: datasets to
-    keep away from (all that are there, where none is named). `validation`: share of the solutions
-    that is held out. `jobs`: worker processes and sandboxes (one a core). `executor`:
-    what does the tasks instead, by its name ("ray:ADDRESS"). `dry_run`: nothing is run or asked.
+    Python functions, `tulu-3`, or `hub:OWNER/NAME[@SPLIT]`. `options`: a `DataOptions`, or its
+    fields by name. The same call resumes where it was stopped.
 
     Raises `InputError`; `Unavailable` and `LimitReached` where a stage cannot end.
     """
-    asked = asked or Asked(model=model)
+    told = {} if source is None else {"source": str(source), "output": output}
+    chosen = options_with(DataOptions, options, {**told, **given})
+    asked = replace(asked_of(chosen), preset=None, prompts=None)
     _check(asked)
-    folder = None if prompts is None else Path(prompts)
+    folder, preset, directory = chosen.prompts, chosen.preset, chosen.output
     if preset is not None and asked.model is None:
         raise InputError(f"--preset {preset} is for prompts to a model: name one with --model")
     folders = (folder, None if preset is None else PAPER)
     settings = DataSettings(
-        faults=faults,
-        attempts=attempts,
-        by_model=_share(corrupt, asked.model is not None),
-        inputs=inputs or ("model" if asked.model else "search"),
-        rationales=rationales or ("model" if asked.model else "none"),
-        rows_per_fault=rows_per_fault,
+        faults=chosen.faults,
+        attempts=chosen.attempts,
+        by_model=_share(chosen.corrupt, asked.model is not None),
+        inputs=chosen.inputs or ("model" if asked.model else "search"),
+        rationales=chosen.rationales or ("model" if asked.model else "none"),
+        rows_per_fault=chosen.rows_per_fault,
         preset=preset or "",
         prompts="" if folder is None else digest_of(folder),
-        seed=seed,
+        seed=chosen.seed,
     )
-    sets = tuple(evaluation) or tuple(available())
+    sets = chosen.evaluation or tuple(available())
     if not sets:
         remark(
             ["contamination is not checked: set REFUTE_DATA, or name them: --set evaluation=FILE"]
         )
-    index, directory = Index(evaluation_texts(sets)), Path(output)
-    if dry_run:
-        found = Candidates(str(source), index, settings.max_prompt)
+    index = Index(evaluation_texts(sets))
+    if chosen.dry_run:
+        found = Candidates(chosen.source, index, settings.max_prompt)
         with prompts_from(*folders):
-            return DataPlan(settings, plan(found, settings, limit=limit, vote_rows=vote_rows))
-    size, keeper = jobs or cores(), None
+            made = plan(found, settings, limit=chosen.limit, vote_rows=chosen.vote_rows)
+        return DataPlan(settings, made)
+    size, keeper = chosen.jobs or cores(), None
     elsewhere = Elsewhere(Processes(size))
-    if executor is not None:
+    if chosen.executor is not None:
         keeper = ModelKeeper(asked, *folders)
-        workers = on_gpus(Workers(jobs=jobs, waits=True, each=4, keeper=keeper), asked)
-        doing = executor_of(executor, workers)
+        workers = on_gpus(Workers(jobs=chosen.jobs, waits=True, each=4, keeper=keeper), asked)
+        doing = executor_of(chosen.executor, workers)
         assert doing is not None
         elsewhere = Elsewhere(doing, asked)
 
@@ -167,23 +204,23 @@ def training_data(
             if asked.model is not None:
                 session, _ = await stack.enter_async_context(sessions(asked))
             return await build(
-                str(source),
+                chosen.source,
                 directory,
                 settings,
                 index=index,
                 box=stack.enter_context(SandboxPool(size)),
                 session=session,
-                limit=limit,
-                validation=validation,
-                pairs_per_fault=pairs_per_fault,
-                vote_rows=vote_rows,
+                limit=chosen.limit,
+                validation=chosen.validation,
+                pairs_per_fault=chosen.pairs_per_fault,
+                vote_rows=chosen.vote_rows,
                 elsewhere=elsewhere,
                 at_once=max(asked.concurrency if session else 0, 2 * size),
                 progress=progress,
             )
 
     built = apart(lambda: asyncio.run(work()))
-    shown = figures(built, settings, source=str(source), model=asked.model, sets=sets)
+    shown = figures(built, settings, source=chosen.source, model=asked.model, sets=sets)
     write_atomically(directory / "card.json", (json.dumps(shown, indent=2) + "\n").encode())
     write_atomically(directory / "card.md", card(shown).encode(errors="backslashreplace"))
     return TrainingData(directory, built, shown)

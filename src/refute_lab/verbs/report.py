@@ -1,23 +1,28 @@
-"""`report`.
+"""`report`: runs of `bench`, `grade` and of filters side by side, and a page about them.
 
->>> from refute_lab.api.reporting import report
+>>> from refute_lab.verbs.report import report
 >>> report("runs/a", "runs/b").write("page.html")
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 from rich.console import Console
 
+from refute.core.parameters import options_with, parameter
+from refute.core.remarks import remark
 from refute.core.storage import parse_json, read_file, write_output
 from refute.errors import InputError
-from refute.verbs.output import Shown, path_of
+from refute.verbs.declared import MethodCommand, offered
+from refute.verbs.output import Shown
 from refute_lab.report.grids import Grid, as_csv, as_latex, print_grid
 from refute_lab.runs.journal import read_header
+from refute_lab.verbs.options import Tables, show_tables
 
 if TYPE_CHECKING:
     from refute_lab.report.function_study import DatasetStudy
@@ -137,26 +142,49 @@ class IssueReport(_Report):
         return render_studies(self.studies, self.filters, as_model=self.paper_model)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions(Tables):
+    """The options of `report`."""
+
+    runs: tuple[Path, ...] = parameter(
+        MISSING, "Folders of runs.", positional=True, metavar="RUN..."
+    )
+    output: Path | None = parameter(
+        None, "Write a page about them.", flag="-o", metavar="FILE.html", writes=True
+    )
+    data: Path | None = parameter(
+        None, "Issues: the dataset's file or folder (or REFUTE_DATA).", metavar="PATH"
+    )
+    fixes: tuple[Path, ...] = parameter(
+        (),
+        'Issues: what fixes resolve, files of SWE-bench\'s results ({"resolved": [id...]}).',
+        metavar="FILE",
+    )
+    cutoff: str | None = parameter(
+        None, "Issues: a day (YYYY-MM-DD); those until then and later ones apart.", by_name=True
+    )
+    common: bool = parameter(
+        False, "Only the problems that all runs have a grade for.", by_name=True
+    )
+    paper_model: str | None = parameter(
+        None,
+        'The paper\'s model to compare with ("Qwen2.5 7B"), whatever ours is called.',
+        by_name=True,
+    )
+
+
 def report(
-    *runs: Path | str,
-    data: Path | str | None = None,
-    fixes: Sequence[Path | str] = (),
-    cutoff: str | None = None,
-    common: bool = False,
-    paper_model: str | None = None,
+    *runs: Path | str, options: ReportOptions | None = None, **given: Any
 ) -> FunctionReport | IssueReport:
     """Compare runs of `bench`, `grade` and of filters, with each other and with the paper.
 
-    `common`: over the problems that all runs of a dataset have a grade for. `paper_model`: the
-    model of the paper ("Qwen2.5 7B") to compare with, whatever the runs' models are called; without
-    it only figures of the very model are shown.
-
-    Over issues: `data`, the dataset's file or folder; `fixes`, files of what fixes resolve
-    (SWE-bench's results); `cutoff`, a day (YYYY-MM-DD) that tells issues until then and later ones
-    apart. Raises `InputError` for folders that hold no run, or runs of both levels.
+    `options`: a `ReportOptions`, or its fields by name. Without `paper_model` only figures of the
+    very model are shown. Raises `InputError` for folders that hold no run, or runs of both levels.
     """
-    _check_model(paper_model)
-    directories = list(dict.fromkeys(map(Path, runs)))
+    told = {"runs": runs, **given} if runs or options is None else given
+    chosen = options_with(ReportOptions, options, told)
+    _check_model(chosen.paper_model)
+    directories = list(dict.fromkeys(chosen.runs))
     if not directories:
         raise InputError("name a run: a folder that refute bench wrote")
     for path in directories:
@@ -166,54 +194,46 @@ def report(
     of_issues = ("issues", "grades", "fix grades", "filter")
     others = [path for path, kind in kinds.items() if kind not in of_issues]
     if not others:
-        return _of_issues(kinds, path_of(data), list(map(Path, fixes)), cutoff, common, paper_model)
+        return _of_issues(kinds, chosen)
     if len(others) < len(directories):
         if read_header(others[0]) is None:
             raise InputError(f"{others[0]}: no run is there")
         raise InputError(f"{others[0]}: not a run over issues; report on them one kind at a time")
-    if fixes or cutoff:
-        raise InputError("--fixes and --cutoff are for runs over issues")
+    if chosen.fixes or chosen.cutoff:
+        raise InputError("fixes and cutoff are for runs over issues")
     from refute_lab.benches.summary import read_result
     from refute_lab.report.function_study import PageRun, dataset_studies
 
     found = [PageRun(*read_result(directory)) for directory in directories]
-    return FunctionReport(dataset_studies(found, common=common, as_model=paper_model))
+    studies = dataset_studies(found, common=chosen.common, as_model=chosen.paper_model)
+    return FunctionReport(studies)
 
 
 def _check_model(name: str | None) -> None:
     from refute_lab.papers.paper import PAPER_MODELS
 
     if name is not None and name not in PAPER_MODELS:
-        raise InputError(f"--paper-model {name}: one of {', '.join(PAPER_MODELS)}")
+        raise InputError(f"paper_model = {name}: must be one of {', '.join(PAPER_MODELS)}")
 
 
-def _of_issues(
-    kinds: Mapping[Path, str | None],
-    data: Path | None,
-    fixes: Sequence[Path],
-    cutoff: str | None,
-    common: bool,
-    paper_model: str | None,
-) -> IssueReport:
+def _of_issues(kinds: Mapping[Path, str | None], options: ReportOptions) -> IssueReport:
     from refute_lab.swt.analysis.filters import filters_of, read_filter
 
     runs = [path for path, kind in kinds.items() if kind != "filter"]
     found = [read_filter(path) for path, kind in kinds.items() if kind == "filter"]
     given = {one.folder for one in found}
     found += [one for path in runs for one in filters_of(path) if one.folder not in given]
-    resolved: dict[str, Collection[str]] = {path.stem: read_resolved(path) for path in fixes}
+    resolved: dict[str, Collection[str]] = {
+        path.stem: read_resolved(path) for path in options.fixes
+    }
     for one in found:
         resolved[f"{one.fixer} ({one.folder.name})"] = one.result.resolved_ids
-    studies = _studies(runs, data, resolved, cutoff, common)
-    return IssueReport(tuple(studies), tuple(found), paper_model)
+    studies = _studies(runs, resolved, options)
+    return IssueReport(tuple(studies), tuple(found), options.paper_model)
 
 
 def _studies(
-    directories: Sequence[Path],
-    data: Path | None,
-    resolved: Mapping[str, Collection[str]],
-    cutoff: str | None,
-    common: bool,
+    directories: Sequence[Path], resolved: Mapping[str, Collection[str]], options: ReportOptions
 ) -> list[Study]:
     """One study for each dataset."""
     from refute_lab.datasets.swe import load_issues
@@ -221,18 +241,19 @@ def _studies(
     from refute_lab.swt.analysis.runs import on_common, read_graded
     from refute_lab.swt.analysis.study import study
 
+    cutoff = options.cutoff
     if cutoff is not None and not is_day(cutoff):
-        raise InputError(f"--cutoff {cutoff}: not a day like 2023-04-30")
+        raise InputError(f"cutoff = {cutoff}: not a day like 2023-04-30")
     runs = [run for directory in directories for run in read_graded(directory)]
     studies = []
     for dataset in dict.fromkeys(run.dataset for run in runs):
         chosen = [run for run in runs if run.dataset == dataset]
-        if common:
+        if options.common:
             chosen = on_common(chosen)
         ids = dict.fromkeys(id for run in chosen for id in run.grades)
         if not ids:
             raise InputError(f"{chosen[0].folder}: no instance has a grade yet")
-        items = load_issues(dataset, data=data, ids=ids)
+        items = load_issues(dataset, data=options.data, ids=ids)
         problems, keys = [item.problem for item in items], [item.key for item in items]
         studies.append(study(dataset, chosen, problems, keys, fixes=resolved, cutoff=cutoff))
     return studies
@@ -265,3 +286,25 @@ def read_resolved(path: Path) -> frozenset[str]:
     if not isinstance(ids, list) or not all(isinstance(id, str) for id in ids):
         raise InputError(f'{path}: expected {{"resolved": [instance id, ...]}}')
     return frozenset(ids)
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+
+@click.command("report", cls=MethodCommand, more=(ReportOptions,))
+@offered(ReportOptions)
+def command(options: ReportOptions) -> int:
+    """Compare runs of bench with each other and with the paper.
+
+    RUN: a folder that `refute bench` wrote; the run may still be under way. The page needs nothing
+    but itself: figures with error bars, and every problem in detail. Functions: accuracy by round
+    and by number of tests, paired tests. Issues (graded runs, folders of `refute grade` as well):
+    SWT-Bench's tables, success by repository and by length, overlap, paired tests, cost, filters of
+    fixes. The paper's figure stands beside a run of the same dataset, model, method and options.
+    """
+    found = report(options=options)
+    if options.output is not None:  # first: whoever reads the tables may go before their end
+        found.write(options.output)
+        remark([f"page written to {options.output}"])
+    show_tables(found, options)
+    return 0

@@ -1,46 +1,54 @@
-"""`refute cheats`: does a grader pay programs and tests that cheat?"""
+"""`cheats`: programs and tests that cheat on a grader, and what it pays them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
+from refute.core.parameters import parameter
+from refute.errors import InputError
+from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.options import json_option
 
 if TYPE_CHECKING:
     from refute_lab.cheats import Tried
 
 
-@click.command("cheats")
-@click.argument("names", nargs=-1)
-@click.option(
-    "--grader",
-    metavar="CMD",
-    help="Command that reads a task and a program as JSON on stdin and prints a verdict as JSON.",
-)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    default=30.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time for one answer of the --grader.",
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheatsOptions:
+    """The options of `cheats`."""
+
+    names: tuple[str, ...] = parameter((), "Parts of the cheats' names.", positional=True)
+    grader: str | None = parameter(
+        None,
+        "Command that reads a task and a program as JSON on stdin and prints a verdict as JSON.",
+        metavar="CMD",
+    )
+    timeout: float = parameter(
+        30.0, "Time for one answer of the --grader.", metavar="SECONDS", above=0
+    )
+
+
+@click.command("cheats", cls=MethodCommand)
+@offered(CheatsOptions)
 @json_option
-def command(names: tuple[str, ...], grader: str | None, timeout: float, as_json: bool) -> int:
+def command(options: CheatsOptions, as_json: bool) -> int:
     """Try programs and tests that cheat, and their honest twins, on a grader.
 
     Without --grader on refute's own. NAMES: only those whose name contains one of them. A cheat
     that is paid, or a twin that is not, makes the exit status 1.
     """
-    from refute.errors import InputError
     from refute_lab.cheats import CHEATS, by_command, try_cheats
 
+    names = options.names
     chosen = [c for c in CHEATS if not names or any(name in c.name for name in names)]
     if not chosen:
         raise InputError(f"no cheat has {' or '.join(names)} in its name")
-    used = None if grader is None else by_command(grader, timeout=timeout)
+    used = None
+    if options.grader is not None:
+        used = by_command(options.grader, timeout=options.timeout)
     tried = list(try_cheats(chosen, used))
     _print(tried, as_json=as_json)
     return 0 if all(one.good for one in tried) else 1

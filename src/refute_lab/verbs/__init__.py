@@ -12,4 +12,4 @@ VERBS = {
     "serve": "Serve verdicts on programs over HTTP: a reward that cannot be cheated.",
     "datasets": "List the datasets that there are.",
 }
-"""Verb -> its line in `refute --help`. The module `refute_lab.cli.VERB` defines `command`."""
+"""Verb -> its line in `refute --help`. The module `refute_lab.verbs.VERB` defines `command`."""

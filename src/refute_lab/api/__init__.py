@@ -1,1 +1,0 @@
-"""The verbs of the lab as functions, with typed results."""

@@ -1,0 +1,272 @@
+"""`data`: benchmarks are built and looked at, and written as tasks for training by rewards.
+
+>>> from refute_lab.verbs.data import write_rows
+>>> write_rows("humaneval+", output="rows.jsonl").rows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import MISSING, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from refute.core.extras import requirement
+from refute.core.parameters import options_with, parameter
+from refute.core.remarks import remark
+from refute.errors import UNAVAILABLE, InputError, Unavailable
+from refute.verbs.declared import MethodCommand, offered
+from refute.verbs.options import json_option
+from refute.verbs.output import Shown, show
+from refute.workspace.archives import pack, unpack
+from refute.workspace.contract import Base
+from refute_lab.adapters import harbor, harbor_issues
+from refute_lab.adapters.rows import Answers, rows
+from refute_lab.datasets.swe import IssueItem, holds_issues, load_issues
+from refute_lab.swt.workspaces import prepared
+from refute_lab.train.data import write_lines
+from refute_lab.verbs.data_faults import BuildFixOptions, build_fix
+from refute_lab.verbs.data_issues import BuildOptions, StatisticsOptions, build_swt, statistics
+from refute_lab.verbs.options import Rows, show_tables
+
+
+@dataclass(frozen=True, slots=True)
+class Exported(Shown):
+    """What was written."""
+
+    output: Path
+    rows: int
+    """Problems."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        return {"output": str(self.output), "rows": self.rows}
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        console.print(f"{self.rows} problems into {self.output}", markup=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowsOptions(Rows):
+    """The options of `data rows`."""
+
+    output: Path = parameter(
+        MISSING, "Rows, JSON lines; with --harbor a folder of tasks.", flag="-o", writes=True
+    )
+    answers: Answers | None = parameter(
+        None, "The function, or asserts that find its fault (program; of issues test)."
+    )
+    harbor: bool = parameter(False, "Write Harbor task directories.", flag="--harbor")
+
+
+def write_rows(
+    dataset: str | None = None, *, options: RowsOptions | None = None, **given: Any
+) -> Exported:
+    """Write a row for each problem of a dataset (`refute_lab.adapters.rows.rows`), or a Harbor task
+    (`refute_lab.adapters.harbor`).
+
+    The verifiers' images install refute from where this copy came from. `options`: a `RowsOptions`,
+    or its fields by name. Raises `InputError`, `SandboxUnavailable`, and of issues
+    `WorkspaceUnavailable`.
+    """
+    told = given if dataset is None else {"dataset": dataset, **given}
+    chosen = options_with(RowsOptions, options, told)
+    output, ids = chosen.output, chosen.chosen_ids
+    if chosen.harbor:
+        _say_source()
+        if holds_issues(chosen.dataset):
+            if chosen.answers == "program":
+                raise InputError(f"{chosen.dataset}: of issues only tests are asked for")
+            items = load_issues(chosen.dataset, data=chosen.data, ids=ids, limit=chosen.limit)
+            return Exported(output, harbor_issues.write_issue_tasks(items, output))
+    made = rows(
+        chosen.dataset,
+        answers=chosen.answers or "program",
+        data=chosen.data,
+        ids=ids,
+        limit=chosen.limit,
+    )
+    if chosen.harbor:
+        return Exported(output, harbor.write_tasks(made, output))
+    lines = [row.to_dict() for row in made]
+    write_lines(output, lines)
+    return Exported(output, len(lines))
+
+
+def _say_source() -> None:
+    source = requirement()
+    if not source or source.startswith("/"):
+        remark(
+            [
+                f"no image can install refute from {source or 'an unknown place'}: export with a"
+                " refute that was installed from an address (git+https://...)"
+            ]
+        )
+
+
+# -- preparing -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared(Shown):
+    """What is in the cache now."""
+
+    ready: tuple[str, ...]
+    """Ids of the issues whose tree and environment are there."""
+    errors: Mapping[str, str]
+    """By issue: why they are not."""
+    archived: int = 0
+    """Trees and environments that were written to an archive, or taken out of one."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all could be built."""
+        return not self.errors
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        return {
+            "ready": list(self.ready),
+            "errors": dict(self.errors),
+            "archived": self.archived,
+        }
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        archived = f", {self.archived} trees and environments archived" * bool(self.archived)
+        console.print(f"{len(self.ready)} ready, {len(self.errors)} not{archived}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrepareOptions(Rows):
+    """The options of `data prepare`."""
+
+    dataset: str = parameter("", "A dataset of issues.", positional=True)
+    jobs: int | None = parameter(None, "Builds at once (1).", at_least=1)
+    output: Path | None = parameter(
+        None, "Write an archive of them (.tar[.gz]).", flag="-o", writes=True
+    )
+    archive: Path | None = parameter(None, "Take them out of an archive.", flag="--from")
+
+
+def prepare(
+    dataset: Path | str | None = None, *, options: PrepareOptions | None = None, **given: Any
+) -> Prepared:
+    """Build trees and environments of the issues of a dataset.
+
+    `options`: a `PrepareOptions`, or its fields by name. `archive` is put into the cache first, so
+    that only what it lacks is built; without a dataset nothing is. Raises `InputError`.
+    """
+    told = given if dataset is None else {"dataset": str(dataset), **given}
+    chosen = options_with(PrepareOptions, options, told)
+    name, archive, output = chosen.dataset, chosen.archive, chosen.output
+    if not name and (archive is None or output is not None):
+        raise InputError("name a dataset, or an archive with --from")
+    taken = 0 if archive is None else unpack(archive)
+    if not name:
+        return Prepared((), {}, taken)
+    items = load_issues(name, data=chosen.data, ids=chosen.chosen_ids, limit=chosen.limit)
+
+    def build(item: IssueItem) -> Base | str:
+        try:
+            return prepared(item.problem, "local")
+        except (Unavailable, InputError) as error:
+            return " ".join(str(error).split())
+
+    with ThreadPoolExecutor(chosen.jobs or 1) as threads:
+        built = dict(zip((i.problem.id for i in items), threads.map(build, items), strict=True))
+    bases = {id: one for id, one in built.items() if isinstance(one, Base)}
+    errors = {id: one for id, one in built.items() if isinstance(one, str)}
+    remark(f"{id}: not prepared: {reason}" for id, reason in errors.items())
+    packed = 0 if output is None else pack(bases.values(), output)
+    return Prepared(tuple(bases), errors, packed or taken)
+
+
+# -- the commands ----------------------------------------------------------------------------------
+
+
+@click.group("data")
+def command() -> None:
+    """Build benchmarks of issues or of faulty programs, and look at them."""
+
+
+@command.command("build-swt", cls=MethodCommand, more=(BuildOptions,))
+@offered(BuildOptions)
+@json_option
+def _build_swt(options: BuildOptions, as_json: bool) -> int:
+    """Make a benchmark of issues and their golden tests from merged pull requests.
+
+    Kept are pull requests that resolve an issue and touch tests of which at least one fails before
+    and passes after, in every run. Resumes where a run was stopped, also with more pull requests or
+    an environment that was put right. Of pull requests are read `number`, `title`, `body`,
+    `merged_at`, `created_at`, `merge_commit_sha`, `base.sha`, `base.repo.full_name` and `head.sha`;
+    of issues `number`, `title` and `body`. Exit status 3: some tests could not be run; call it
+    again to try those.
+    """
+    result = build_swt(options=options)
+    show(result, as_json=as_json)
+    return 0 if result.complete else UNAVAILABLE
+
+
+@command.command("build-fix", cls=MethodCommand, more=(BuildFixOptions,))
+@offered(BuildFixOptions)
+@json_option
+def _build_fix(options: BuildFixOptions, as_json: bool) -> int:
+    """Make a benchmark of faulty programs out of what models wrote (UTGen's MBPP+Fix).
+
+    Each RUN is one model's: refute bench DATASET --method judge:behaviour --set samples=16 --model
+    SPEC. One program a problem is drawn of those that fit; --set least=0.5 --set most=0.95 is the
+    paper's hard part. The rows name the model, the pass rate and the kind of error; refute bench
+    reads them.
+    """
+    show(build_fix(options=options), as_json=as_json)
+    return 0
+
+
+@command.command("prepare", cls=MethodCommand)
+@offered(PrepareOptions)
+@json_option
+def _prepare(options: PrepareOptions, as_json: bool) -> int:
+    """Build the trees and environments of a dataset of issues ahead.
+
+    DATASET: as in refute grade. They are kept in the cache of this machine (REFUTE_CACHE), where
+    bench and grade find them. An archive is for machines whose cache and interpreters lie at the
+    same paths. Exit status 3: some could not be built; the others are there.
+    """
+    result = prepare(options=options)
+    show(result, as_json=as_json)
+    return 0 if result.complete else UNAVAILABLE
+
+
+@command.command("statistics", cls=MethodCommand, more=(StatisticsOptions,))
+@offered(StatisticsOptions)
+def _statistics(options: StatisticsOptions) -> int:
+    """Figures about a benchmark of issues (SWT-Bench's Table 1 and Figure 2).
+
+    ROWS: a dataset (swt-lite...) or a file of SWE-bench rows. Words are counted with punctuation,
+    within about a per cent of the paper's tokenizer.
+    """
+    show_tables(statistics(options=options), options)
+    return 0
+
+
+@command.command("rows", cls=MethodCommand)
+@offered(RowsOptions)
+@json_option
+def _rows(options: RowsOptions, as_json: bool) -> int:
+    """Write the problems of a dataset as rows for training by rewards, or as Harbor tasks.
+
+    Each row has a prompt and a task: the tests by which an answer is paid, as JSON. The adapters
+    for TRL, verl, verifiers, NeMo Gym, rLLM and Inspect read them (docs/reward.md). Rows
+    hold the answer key: show a model the prompt alone.
+
+    Of Harbor's tasks the tests are in the image of the verifier, which is another than the agent's.
+    DATASET may be one of issues, as in refute grade: its environments are built here first, and an
+    answer is paid where its tests fail now and pass with the golden patch.
+    """
+    show(write_rows(options=options), as_json=as_json)
+    return 0

@@ -1,0 +1,418 @@
+"""`train`: data, training and the choice of a checkpoint for UTGen.
+
+>>> from refute_lab.verbs.train import fit
+>>> fit("sft", "out/data", "out/run", model="qwen2.5-coder-7b", dry_run=True)
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, redirect_stdout
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import click
+
+from refute.core import extras
+from refute.core.parameters import options_with, parameter
+from refute.core.processes import cores
+from refute.core.remarks import remark
+from refute.errors import InputError
+from refute.verbs.declared import MethodCommand, offered
+from refute.verbs.options import json_option
+from refute.verbs.output import Shown, apart, consoles, show
+from refute_lab.train.settings import DpoSettings, GrpoSettings, SftSettings
+from refute_lab.verbs.training_data import (
+    DataOptions,
+    StageProgress,
+    TrainingData,
+    silent,
+    training_data,
+)
+
+if TYPE_CHECKING:
+    from refute_lab.train.rough import Estimate
+    from refute_lab.train.run_folder import Trained
+    from refute_lab.train.select import CheckpointChoice
+    from refute_lab.train.settings import Resolved, TrainSettings
+
+Told = Callable[[dict[str, Any]], None]
+"""Is told each optimizer step: `step`, `loss` and what else the log holds."""
+
+
+def _tell(record: dict[str, Any]) -> None:
+    """One line for each tenth step: the log has them all."""
+    if record["step"] == 1 or record["step"] % 10 == 0:
+        paid = f", reward {record['reward']:.3f}" if record.get("reward") is not None else ""
+        remark([f"step {record['step']}: loss {record['loss']:.4f}{paid}"])
+
+
+@dataclass(frozen=True, slots=True)
+class SftEstimate(Shown):
+    """What a training would take."""
+
+    settings: Resolved[Any]
+    estimate: Estimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        return {
+            "settings": asdict(self.settings.settings),
+            "estimate": asdict(self.estimate),
+        }
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        from refute_lab.report.training import print_estimate
+
+        print_estimate(self.estimate, console)
+
+
+@dataclass(frozen=True, slots=True)
+class SftResult(Shown):
+    """A trained adapter, as checkpoints."""
+
+    trained: Trained
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        return {
+            "output": str(self.trained.output),
+            "checkpoints": [path.name for path in self.trained.checkpoints],
+            "steps": self.trained.steps,
+            "resumed_at": self.trained.resumed_at,
+            "seconds": round(self.trained.seconds, 3),
+        }
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        output, count = self.trained.output, len(self.trained.checkpoints)
+        done = f"{self.trained.steps} steps, {count} checkpoints in {output}"
+        following = f"next: refute train select {output} --validation FILE"
+        console.print(f"{done}; {following}", markup=False, soft_wrap=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SelectResult(Shown):
+    """The checkpoints with their scores, and the best one."""
+
+    selection: CheckpointChoice
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        scores = {
+            score.name: {key: figure.value for key, figure in score.figures.items()}
+            for score in self.selection.scores
+        }
+        return {
+            "best": self.selection.best,
+            "adapter": str(self.selection.path),
+            "scores": scores,
+        }
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        from refute_lab.report.training import print_selection
+
+        print_selection(self.selection, console)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """The options of `train sft`, `dpo` and `grpo`; `set`: the fields of their settings."""
+
+    output: Path = parameter(MISSING, "Where it goes.", flag="-o", metavar="DIR", writes=True)
+    model: str = parameter(
+        MISSING,
+        "A preset, a folder or an id: llama3-8b, llama3.1-8b, qwen2.5-coder-7b, -32b.",
+        metavar="MODEL",
+    )
+    report_to: tuple[str, ...] = parameter(
+        (), "Trackers besides the log: tensorboard, wandb...", by_name=True
+    )
+    set: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnDataOptions(FitOptions):
+    """... and what they read."""
+
+    data: Path = parameter(MISSING, "Of `refute train data`, or a file.", positional=True)
+    dry_run: bool = parameter(False, "Say what it would take; train nothing.", flag="--dry-run")
+    jobs: int | None = parameter(None, "grpo: sandboxes (one a core).", at_least=1, by_name=True)
+
+
+def fit(
+    training: Literal["sft", "dpo", "grpo"],
+    data: Path | str | None = None,
+    output: Path | str | None = None,
+    *,
+    options: OnDataOptions | None = None,
+    told: Told = _tell,
+    **given: Any,
+) -> SftResult | SftEstimate:
+    """Train a LoRA adapter: on rows (sft), by preferences (dpo), or by the sandbox's verdict on its
+    tests (grpo).
+
+    `data`: the folder of `training_data`, or a JSONL file: of prompts and completions; of `prompt`,
+    `chosen` and `rejected` in TRL's conversational form; of problems with references. `options`: an
+    `OnDataOptions`, or its fields and those of `train.settings` by name. The same call resumes
+    where it was stopped. A dry run without the extra ``[train]`` counts tokens by characters.
+
+    Raises `InputError`, `ModelUnavailable`.
+    """
+    from refute_lab.train.settings import KINDS, resolve
+
+    chosen = _chosen(OnDataOptions, options, {"data": data, "output": output, **given})
+    kind = KINDS[training]
+    resolved = resolve(chosen.model, chosen.set, kind)
+    remark(resolved.lines())
+    name, what = _DATA[training]
+    file = _file_of(chosen.data, name)
+    if chosen.dry_run and extras.missing("train"):
+        from refute_lab.train.rough import rough_estimate
+
+        return SftEstimate(resolved, rough_estimate(file, resolved.settings))
+    extras.need("train", "training")
+    home = importlib.import_module(f"refute_lab.train.{training}")
+    prepared = home.prepare(file, resolved.settings)
+    facts = prepared.facts()
+    long = f"; {facts['too_long']:,} too long" if facts["too_long"] else ""
+    remark([f"{facts['rows']:,} {what}, {facts['tokens']:,} tokens{long}"])
+    if chosen.dry_run:
+        return SftEstimate(resolved, home.estimate(prepared, resolved.settings))
+    how: dict[str, Any] = {"report": told, "report_to": chosen.report_to}
+    if training == "grpo":
+        how["sandboxes"] = chosen.jobs or cores()
+    return SftResult(home.train(prepared, resolved, chosen.output, **how))
+
+
+Chosen = TypeVar("Chosen", bound=FitOptions)
+
+
+def _chosen(kind: type[Chosen], options: Chosen | None, given: Mapping[str, Any]) -> Chosen:
+    """The options of a verb; what is none of its fields is in its `set`."""
+    known = {one.name for one in fields(kind)}
+    told = {name: value for name, value in given.items() if value is not None}
+    by_name = {name: told.pop(name) for name in [*told] if name not in known}
+    made = options_with(kind, options, told)
+    return replace(made, set={**made.set, **by_name})
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Scoring:
+    """How checkpoints are scored."""
+
+    n: int = parameter(3, "Tests for each problem.", at_least=1, by_name=True)
+    problems: int | None = parameter(
+        None, "Use so many validation problems.", at_least=1, by_name=True
+    )
+    max_tokens: int = parameter(2048, "Of an answer.", at_least=1, by_name=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectOptions(_Scoring):
+    """The options of `train select`."""
+
+    run: Path = parameter(MISSING, "Folder of a training.", positional=True)
+    validation: Path = parameter(
+        MISSING,
+        "A JSONL file of problems, or the folder of `refute train data`.",
+        metavar="PATH",
+    )
+
+
+def select(
+    run: Path | str | None = None,
+    validation: Path | str | None = None,
+    *,
+    options: SelectOptions | None = None,
+    **given: Any,
+) -> SelectResult:
+    """Score every checkpoint of a run by accuracy ∩ attack; copy the best one to `RUN/best`.
+
+    `validation`: never the problems that you test on. `options`: a `SelectOptions`, or its fields
+    by name. Raises `InputError`, `Unavailable`.
+    """
+    from refute_lab.train.select import select as choose
+
+    told = {} if run is None else {"run": run, "validation": validation}
+    chosen = options_with(SelectOptions, options, {**told, **given})
+
+    def work() -> CheckpointChoice:
+        return choose(
+            chosen.run,
+            _file_of(chosen.validation, "validation.jsonl"),
+            n=chosen.n,
+            limit=chosen.problems,
+            max_tokens=chosen.max_tokens,
+            progress=lambda line: remark([line]),
+        )
+
+    return SelectResult(apart(work))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(_Scoring, FitOptions):
+    """The options of `train all`."""
+
+    source: str = parameter(MISSING, "As in `refute train data`.", positional=True)
+    data_model: str | None = parameter(
+        None, "Makes the data: openai:NAME, hf:PATH... or none.", metavar="SPEC"
+    )
+    limit: int | None = parameter(None, "Take so many solutions.", at_least=1)
+
+
+def train(
+    source: Path | str | None = None,
+    output: Path | str | None = None,
+    *,
+    options: TrainOptions | None = None,
+    told: Told = _tell,
+    progress: StageProgress = silent,
+    made: Callable[[TrainingData], None] = lambda data: None,
+    **given: Any,
+) -> SelectResult:
+    """Data, training and the choice of a checkpoint, into `output/data` and `output/run`.
+
+    `options`: a `TrainOptions`, or its fields and those of `SftSettings` by name. `data_model`:
+    "none" for mutations and inputs of the search, without reasoning, which is not the paper's data;
+    call `training_data` first for other data. `progress` is told how far the data is, and `made`
+    the data before the training begins. The same call resumes where it was stopped.
+    """
+    name = None if source is None else str(source)
+    chosen = _chosen(TrainOptions, options, {"source": name, "output": output, **given})
+    if chosen.data_model is None:
+        raise InputError(
+            "who makes the data? --data-model SPEC (in the paper the model that is trained, e.g. "
+            "openai:BASE), or --data-model none: mutations, without reasoning"
+        )
+    extras.need("train", "training")
+    data, run = chosen.output / "data", chosen.output / "run"
+    maker = None if chosen.data_model == "none" else chosen.data_model
+    found = training_data(chosen.source, data, model=maker, limit=chosen.limit, progress=progress)
+    assert isinstance(found, TrainingData)
+    made(found)
+    fitting = {"model": chosen.model, "report_to": chosen.report_to, **chosen.set}
+    fit("sft", data, run, told=told, **fitting)
+    scoring = {name: getattr(chosen, name) for name in ("n", "problems", "max_tokens")}
+    return select(run, data, **scoring)
+
+
+def _file_of(data: Path, name: str) -> Path:
+    """The file itself, or the one of this name in the folder of `training_data`."""
+    return data / name if data.is_dir() else data
+
+
+_DATA = {
+    "sft": ("train.jsonl", "rows"),
+    "dpo": ("preferences.jsonl", "pairs"),
+    "grpo": ("problems.jsonl", "problems"),
+}
+"""What each training reads of the folder of `training_data`, and what is in it."""
+
+
+# -- the commands ----------------------------------------------------------------------------------
+
+
+@click.group("train")
+def command() -> None:
+    """Train a model to write unit tests that fail and are right (UTGen)."""
+
+
+@command.command("data", cls=MethodCommand, more=(DataOptions,))
+@offered(DataOptions)
+@json_option
+def _data(options: DataOptions, as_json: bool) -> int:
+    """Make training data from solved tasks: faults, inputs that show them, and answers.
+
+    SOURCE: a JSONL or Parquet file of tasks with solutions or of chats, a folder of documented
+    Python functions, tulu-3, or hub:OWNER/NAME[@SPLIT]. Without a model, faults are mutations and
+    inputs come from the search. Resumes where it was stopped; a larger --limit adds to it.
+
+    DIR gets train.jsonl (for sft), preferences.jsonl (dpo), problems.jsonl (grpo), validation.jsonl
+    (select), a data card and what each stage made.
+    """
+    from refute.results.text.consoles import counting_stages
+
+    with counting_stages(consoles()[1]) as progress:
+        result = training_data(options=options, progress=progress)
+    show(result, as_json=as_json)
+    return 0
+
+
+def _fitting(kind: type[TrainSettings], help: str) -> None:
+    """Add the command of a training to the group."""
+
+    @command.command(kind.training, cls=MethodCommand, more=(OnDataOptions, kind), help=help)
+    @offered(OnDataOptions)
+    @json_option
+    def fitting(options: OnDataOptions, as_json: bool) -> int:
+        training: Any = kind.training
+        show(fit(training, options=options), as_json=as_json)
+        return 0
+
+
+_fitting(
+    SftSettings,
+    """Train a LoRA adapter on the rows that `refute train data` made.
+
+    DATA: its folder, or a JSONL file of prompts and completions. Resumes where it was stopped. For
+    several GPUs: accelerate launch -m refute train sft ...
+    """,
+)
+_fitting(
+    DpoSettings,
+    """Train an adapter to prefer tests that attack and are right (DPO).
+
+    DATA: the folder of `refute train data`, made with --set inputs=model, or a JSONL file of
+    prompt, chosen and rejected. Resumes where it was stopped.
+    """,
+)
+_fitting(
+    GrpoSettings,
+    """Train an adapter with the verdict on its tests as the reward (GRPO).
+
+    DATA: the folder of `refute train data`, or a JSONL file of problems with references. A test is
+    paid 1 where it attacks and is right. Resumes where it was stopped.
+    """,
+)
+
+
+@command.command("select", cls=MethodCommand, more=(SelectOptions,))
+@offered(SelectOptions)
+@json_option
+def _select(options: SelectOptions, as_json: bool) -> int:
+    """Score every checkpoint of a run on validation problems; copy the best one to RUN/best.
+
+    Scored by accuracy ∩ attack. Never use the problems that you test on.
+    """
+    show(select(options=options), as_json=as_json)
+    return 0
+
+
+@command.command("all", cls=MethodCommand, more=(TrainOptions, SftSettings))
+@offered(TrainOptions)
+@json_option
+def _all(options: TrainOptions, as_json: bool) -> int:
+    """Data, training and the choice of a checkpoint, into DIR/data and DIR/run.
+
+    SOURCE as in `refute train data`, whose own options that command alone has: call it first for
+    other data, with DIR/data as its folder. Resumes where it was stopped.
+    """
+    from refute.results.text.consoles import counting_stages
+
+    with ExitStack() as stack:
+        progress = stack.enter_context(counting_stages(consoles()[1]))
+
+        def made(data: TrainingData) -> None:
+            stack.close()
+            with redirect_stdout(sys.stderr):
+                data.print(consoles()[0])
+
+        result = train(options=options, progress=progress, made=made)
+    show(result, as_json=as_json)
+    return 0
