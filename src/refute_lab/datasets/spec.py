@@ -129,10 +129,7 @@ class DatasetSpec(Generic[ItemT]):
 
 
 DATASETS: Registry[DatasetSpec[Any]] = Registry(
-    "refute.datasets",
-    ("refute_lab.datasets",),
-    "dataset",
-    lambda one: isinstance(one, DatasetSpec),
+    "refute.datasets", (), "dataset", lambda one: isinstance(one, DatasetSpec)
 )
 
 

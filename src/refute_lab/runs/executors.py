@@ -119,10 +119,7 @@ class ExecutorSpec:
 
 
 EXECUTORS: Registry[ExecutorSpec] = Registry(
-    "refute.executors",
-    ("refute_lab.runs", "refute_lab.cluster"),
-    "executor",
-    lambda one: isinstance(one, ExecutorSpec),
+    "refute.executors", (), "executor", lambda one: isinstance(one, ExecutorSpec)
 )
 
 
