@@ -24,7 +24,7 @@ from refute.sandbox.local import LocalSandbox
 from refute_lab.benches.grade import STOP_AFTER, ProgramGrade, grade_program
 from refute_lab.benches.oracle import expected_outputs
 from refute_lab.datasets import Item, load
-from refute_lab.datasets.mbpp_fix import STARTS_HARD
+from refute_lab.datasets.mbpp import STARTS_HARD
 from refute_lab.datasets.rows import find_file, read_rows
 from refute_lab.figures import mean
 

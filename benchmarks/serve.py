@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from refute_lab.cheats import CHEATS, TestTask, try_cheats
-from refute_lab.cheats.trying import End
+from refute_lab.cheats.contract import End
 from refute_lab.rewards import Grader, Remote, Task, Test
 
 TICKS = os.sysconf("SC_CLK_TCK")

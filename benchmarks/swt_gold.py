@@ -26,8 +26,8 @@ from refute_lab.figures import mean
 from refute_lab.runs.journal import Journal
 from refute_lab.runs.records import ErrorRecord
 from refute_lab.runs.run import Run
-from refute_lab.swt.grading.grade import Terms
-from refute_lab.swt.grading.grade_records import (
+from refute_lab.swt.grade import Terms
+from refute_lab.swt.grade_records import (
     RECORDS,
     GradeRecord,
     Summary,
@@ -35,8 +35,8 @@ from refute_lab.swt.grading.grade_records import (
     read_grade,
     summarize,
 )
-from refute_lab.swt.grading.tasks import GradingSettings, GradingTask, default_jobs, grade_tasks
 from refute_lab.swt.predictions import Prediction, gold_predictions
+from refute_lab.swt.tasks import GradingSettings, GradingTask, default_jobs, grade_tasks
 
 
 def grade(items: Sequence[IssueItem], model: str, run: Path, jobs: int) -> Summary:

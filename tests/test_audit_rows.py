@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from refute_lab.datasets.spec import DATASETS
-from refute_lab.papers.presets import PRESETS
+from refute_lab.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parents[1]
 LINE = re.compile(r"^\| (\d[\d, to]*) \| (.+?) \| ([WPO-]) \| (.*) \|$", re.MULTILINE)

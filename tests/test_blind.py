@@ -28,16 +28,15 @@ ROOT = Path(refute.__file__).parents[1]
 KEYS = re.compile(r"\b(FunctionKey|IssueKey|GroundTruth|Item|IssueItem)\b")
 DOERS = re.compile(r"\b(Method|Model|Asker|TestGenerator|Debugger|MethodSpec|Context)\b")
 GRADERS = {
-    *(f"refute_lab/benches/{name}.py" for name in ("grade", "faulty", "oracle")),
+    *(f"refute_lab/benches/{name}.py" for name in ("grade", "oracle")),
+    "refute_lab/verbs/data_faults.py",
     *(
-        f"refute_lab/swt/grading/{name}.py"
+        f"refute_lab/swt/{name}.py"
         for name in (
-            *("grade", "tasks", "reference_reports", "reference_logs"),
-            *("grade_records", "filtering"),
-            "repair",
+            *("grade", "tasks", "reference", "grade_records", "filtering"),
+            *("repair", "measures", "study"),
         )
     ),
-    *(f"refute_lab/swt/analysis/{name}.py" for name in ("runs", "overlap", "study", "filters")),
 }
 BENCH = {
     *(f"refute_lab/benches/{name}.py" for name in ("settings", "records", "work", "summary")),
@@ -45,7 +44,7 @@ BENCH = {
 }
 """Hands the problem to a method, then the prediction to a grader; no one function takes both."""
 BUILDERS = {
-    *(f"refute_lab/swt/building/{name}.py" for name in ("build", "pull_requests", "statistics")),
+    *(f"refute_lab/swt/{name}.py" for name in ("build", "pull_requests", "statistics")),
     "refute_lab/swt/predictions.py",
 }
 """Make or read the files of benchmarks; a method uses none of them."""

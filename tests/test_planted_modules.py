@@ -26,8 +26,8 @@ from refute.core.processes import run_tasks, shared_slots
 from refute.doors.calls import all_ended, call
 from refute.doors.worker import Done
 from refute.workspace.environment import build_environment
-from refute_lab.cluster.ray import _connected
 from refute_lab.runs.executors import Workers
+from refute_lab.runs.ray import _connected
 
 ROOT = Path(__file__).parent.parent
 SOURCE = str(Path(refute.__file__).resolve().parents[1])

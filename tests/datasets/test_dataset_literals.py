@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refute.source.literals import NotLiteral
-from refute_lab.datasets.literals import parse
+from refute_lab.datasets.originfmt import parse
 
 ATOMS = (
     st.none() | st.booleans() | st.integers() | st.text() | st.binary(max_size=8)

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from refute.errors import DatasetError
-from refute_lab.datasets.swe import load_issues
-from refute_lab.datasets.swt_subsets import excluded
+from refute_lab.datasets.swe import excluded, load_issues
 
 FIX = "--- a/lib/area.py\n+++ b/lib/area.py\n@@ -1 +1 @@\n-SECRETFIX = 1\n+SECRETFIX = 2\n"
 TESTS = (

@@ -19,7 +19,7 @@ from refute.core.problems import IssueKey, IssuePrediction, IssueProblem
 from refute.errors import WorkspaceUnavailable
 from refute.workspace.contract import WORK_TREE, Base, Recipe, Workspace
 from refute.workspace.factory import open_workspace, prepare
-from refute_lab.swt.grading.grade import IssueGrade, Terms, grade_prediction
+from refute_lab.swt.grade import IssueGrade, Terms, grade_prediction
 from refute_lab.swt.states import state_reports
 
 from ..diffing.repositories import commit

@@ -12,10 +12,10 @@ from refute.core.problems import IssueKey
 from refute.errors import InputError
 from refute.workspace.contract import TestReport, TestResult
 from refute_lab.runs.journal import Journal
-from refute_lab.swt.analysis.figures import change_of_tests, measured_by
-from refute_lab.swt.grading.grade import Evidence, IssueGrade
-from refute_lab.swt.grading.grade_records import RECORDS, evidence_files
-from refute_lab.swt.grading.verdict import Verdict
+from refute_lab.swt.grade import Evidence, IssueGrade
+from refute_lab.swt.grade_records import RECORDS, evidence_files
+from refute_lab.swt.measures import change_of_tests, measured_by
+from refute_lab.swt.verdict import Verdict
 from refute_lab.verbs.data_issues import statistics
 
 from .projects import FIX, GOLDEN_TESTS

@@ -17,8 +17,8 @@ from refute_lab.figures import (
     paired_interval,
     wilson,
 )
-from refute_lab.swt.analysis.overlap import Independence, pairs
-from refute_lab.swt.analysis.runs import GradedRun
+from refute_lab.swt.measures import GradedRun
+from refute_lab.swt.study import Independence, pairs
 
 
 @pytest.mark.parametrize(

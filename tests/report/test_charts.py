@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from refute_lab.figures import Estimate, unknown
 from refute_lab.report.charts import (
     ChartLine,
     ChartRow,
@@ -15,7 +16,6 @@ from refute_lab.report.charts import (
     over_tokens,
     venn,
 )
-from refute_lab.report.intervals import Estimate, unknown
 from refute_lab.report.page import line_chart
 
 HALF = Estimate(0.5, 0.4, 0.6)

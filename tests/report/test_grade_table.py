@@ -8,11 +8,10 @@ import pytest
 from rich.console import Console
 
 from refute_lab.figures import mean
-from refute_lab.report.grade import print_grades
+from refute_lab.report.grade import print_fix_grades, print_grades
 from refute_lab.report.issue_grids import ISSUE_HEADS
-from refute_lab.report.repairs import print_fix_grades
-from refute_lab.swt.grading.grade_records import Summary
-from refute_lab.swt.grading.repair import FixSummary
+from refute_lab.swt.grade_records import Summary
+from refute_lab.swt.repair import FixSummary
 
 ALL, HALF = mean([1.0] * 3), mean([1.0, 0.0, 1.0, 0.0])
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from refute_lab.benches.grade import metrics
-from refute_lab.papers.paper import (
+from refute_lab.figures import Estimate
+from refute_lab.report.paper import (
     PAPER_MODELS,
     SWT_BENCH,
     UTGEN,
@@ -23,7 +24,6 @@ from refute_lab.papers.paper import (
     paper_model,
     version_text,
 )
-from refute_lab.report.intervals import Estimate
 
 QWEN = "openai:Qwen/Qwen2.5-Coder-7B-Instruct"
 PAPERS_WAY = {"n": 3, "m": 3, "vote": True, "backtrack": True, "guard": False}

@@ -11,7 +11,16 @@ import pytest
 from rich.cells import cell_len
 
 from refute.results.text.consoles import SafeConsole
-from refute_lab.figures import Figure, clustered, mean, wilson
+from refute_lab.figures import (
+    Estimate,
+    Figure,
+    clustered,
+    estimate,
+    in_words,
+    mean,
+    unknown,
+    wilson,
+)
 from refute_lab.report.grids import (
     Grid,
     as_csv,
@@ -22,7 +31,6 @@ from refute_lab.report.grids import (
     print_grid,
     row_of,
 )
-from refute_lab.report.intervals import Estimate, estimate, in_words, unknown
 
 GRID = Grid(
     "figures",

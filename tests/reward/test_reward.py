@@ -14,7 +14,7 @@ from refute.errors import InputError, SandboxUnavailable
 from refute.sandbox.local import LocalSandbox
 from refute_lab.rewards import Grader, Task, Test, grade, grade_async, grade_test
 from refute_lab.rewards import grading as reward_grading
-from refute_lab.rewards.printed import same_output
+from refute_lab.rewards.task import same_output
 
 DOUBLE = Task("double", (Test((3,), expected=6), Test(((1, 2),), expected=(1, 2, 1, 2))))
 RIGHT = "def double(x):\n    return 2 * x\n"

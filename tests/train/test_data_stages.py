@@ -23,7 +23,7 @@ from refute.sandbox import Program, Returned
 from refute.sandbox.pool import SandboxPool
 from refute.testing.models import ScriptedModel
 from refute_lab.datasets import load
-from refute_lab.train import attempts, corrupt, rationales, rows
+from refute_lab.train import attempts, corrupt, rows
 from refute_lab.train.attempts import AttackingInput
 from refute_lab.train.contamination import Index
 from refute_lab.train.corrupt import Fault
@@ -193,12 +193,10 @@ def test_references_that_give_no_unit_test(code: str, reason: str, pool: Sandbox
 ATTEMPT = AttackingInput("above([1, 2, 3], 2)", "[3]", "search")
 
 
-def reasons(pool: SandboxPool, *answers: str | Completion) -> rationales.Rationale:
+def reasons(pool: SandboxPool, *answers: str | Completion) -> rows.Rationale:
     session, _ = asking(lambda messages, number: answers[number])
     return asyncio.run(
-        rationales.rationale(
-            solution(), ATTEMPT, ask=session.asker("1"), box=pool, sampling=SAMPLING
-        )
+        rows.rationale(solution(), ATTEMPT, ask=session.asker("1"), box=pool, sampling=SAMPLING)
     )
 
 
@@ -233,7 +231,7 @@ def test_rationales_that_fall_out(answer: Any, reason: str, pool: SandboxPool) -
 
 
 def test_the_hypothesis_of_a_change() -> None:
-    found = rationales.hypothesis_of_change(ABOVE, FAULT.code)
+    found = rows.hypothesis_of_change(ABOVE, FAULT.code)
     wrong, right = "if number >= limit:  # strictly", "if number > limit:  # strictly"
     assert found.reason == f"The code has `{wrong}` where the task needs `{right}`."
 

@@ -16,6 +16,7 @@ from refute.sandbox.pool import SandboxPool
 from refute.testing.models import ScriptedModel
 from refute_lab.datasets import load
 from refute_lab.train import attempts
+from refute_lab.train.attempts import JudgedAnswer, pairs
 from refute_lab.train.card import card, figures
 from refute_lab.train.contamination import Index
 from refute_lab.train.corrupt import Fault
@@ -23,7 +24,6 @@ from refute_lab.train.data import build
 from refute_lab.train.data_contract import BuiltData, DataSettings
 from refute_lab.train.filters import Solution, admitted
 from refute_lab.train.grpo import request
-from refute_lab.train.preferences import JudgedAnswer, pairs
 from refute_lab.train.sources import Raw
 from refute_lab.train.tokens import Example, read_preferences
 

@@ -28,9 +28,8 @@ from inspect_ai.util import (
 
 from refute.core.storage import ScratchFolder
 from refute.errors import WorkspaceUnavailable
-from refute_lab.adapters.jails import empty_jail
 from refute_lab.adapters.rows import read_rows
-from refute_lab.adapters.scoring import score_async
+from refute_lab.adapters.scoring import empty_jail, score_async
 
 __all__ = ["JailEnvironment", "programs", "refute_scorer"]
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import atexit
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from pathlib import Path
 from textwrap import dedent
 from typing import Any, cast
 
@@ -24,23 +26,12 @@ from refute.errors import InputError
 from refute.function.llm.answers import code_spans, final_text
 from refute.function.llm.code_extraction import read_program
 from refute.source.syntax import try_parse
+from refute.workspace.contract import Base, Recipe
+from refute.workspace.local import LocalBackend, interpreter_facts
 from refute_lab.rewards import Grader, Remote, Task
-from refute_lab.rewards.pool import ManyAtOnce
+from refute_lab.rewards.grading import ManyAtOnce
+from refute_lab.rewards.task import Verdict
 from refute_lab.rewards.testing import TestReward
-from refute_lab.rewards.verdict import Verdict
-
-__all__ = [
-    "GRADER",
-    "TOKEN",
-    "Score",
-    "TestTask",
-    "program_of",
-    "read_task",
-    "score",
-    "score_async",
-    "shared",
-    "text_of",
-]
 
 GRADER = Variable.GRADER
 """Environment variable: URL of a `refute serve` that grades; without it this process does."""
@@ -187,3 +178,17 @@ def text_of(completion: Any) -> str:
     if isinstance(completion, str):
         return completion
     return str(cast("Any", completion)[-1]["content"] or "")
+
+
+# -- jails -----------------------------------------------------------------------------------------
+
+
+def empty_jail(folder: Path, readable: Iterable[str] = ()) -> LocalBackend:
+    """Its tree is `work` in `folder`, its interpreter is this one.
+
+    `readable`: what else of the machine is seen. Raises `WorkspaceUnavailable`.
+    """
+    tree, python = folder / "work", Path(sys.executable)
+    tree.mkdir()
+    seen = (*interpreter_facts(python).readable, *readable)
+    return LocalBackend(Base("", "", Recipe(), tree, python, seen, ""))

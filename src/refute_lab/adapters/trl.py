@@ -13,7 +13,7 @@ from typing import Any
 from refute.errors import InputError
 from refute.models.contract import together
 from refute_lab.adapters.scoring import score_async, text_of
-from refute_lab.rewards.pool import ManyAtOnce
+from refute_lab.rewards.grading import ManyAtOnce
 
 __all__ = ["reward_func"]
 

@@ -32,7 +32,7 @@ from refute.core.storage import ScratchFolder
 from refute.errors import WorkspaceUnavailable
 from refute.workspace.local import LocalBackend, interpreter_facts
 from refute_lab.adapters import verifiers_relay
-from refute_lab.adapters.jails import empty_jail
+from refute_lab.adapters.scoring import empty_jail
 
 __all__ = ["JailEnv", "JailEnvConfig", "JailRuntime"]
 

@@ -9,18 +9,13 @@ Run them against a grader of yours: `try_cheats(CHEATS, grader)`, or ``refute ch
 
 from __future__ import annotations
 
-from refute_lab.cheats import equality, exits, forging, looking, patching, tests_that_cheat
-from refute_lab.cheats.contract import Cheat, TestTask
-from refute_lab.cheats.trying import Tried, by_command, by_refute, try_cheats
+from refute_lab.cheats.contract import Cheat, TestTask, Tried, by_command, by_refute, try_cheats
+from refute_lab.cheats.looking import LOOKING, TESTS_THAT_CHEAT
+from refute_lab.cheats.programs import EQUALITY, EXITS, FORGING, PATCHING
 
 __all__ = ["CHEATS", "Cheat", "TestTask", "Tried", "by_command", "by_refute", "try_cheats"]
 
 CHEATS: tuple[Cheat, ...] = (
-    *equality.CHEATS,
-    *exits.CHEATS,
-    *looking.CHEATS,
-    *patching.CHEATS,
-    *forging.CHEATS,
-    *tests_that_cheat.CHEATS,
-)
+    *EQUALITY, *EXITS, *LOOKING, *PATCHING, *FORGING, *TESTS_THAT_CHEAT,
+)  # fmt: skip
 """All cheats, by kind."""

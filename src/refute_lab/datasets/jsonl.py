@@ -31,8 +31,7 @@ from refute.core.problems import FunctionKey, FunctionProblem, UnitTest
 from refute.errors import DatasetError
 from refute.sandbox.equality import CHECKERS
 from refute.source.literals import NotLiteral
-from refute_lab.datasets.literals import parse, read_asserts
-from refute_lab.datasets.originfmt import test_code
+from refute_lab.datasets.originfmt import parse, read_asserts, test_code
 from refute_lab.datasets.rows import Row, read_rows
 from refute_lab.datasets.spec import (
     DatasetSpec,

@@ -10,16 +10,247 @@ very large, the files hold a copy of the reference (``ref_func``) in place of th
 from __future__ import annotations
 
 import ast
+import math
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from refute.source.literals import NotLiteral, read_literal
-from refute.source.syntax import parse_module
-from refute_lab.datasets.literals import parse
+from refute.core.problems import Call, Expression, Trust, UnitTest
+from refute.core.storage import parse_json
+from refute.source.literals import NotLiteral, parse_literal, read_call, read_literal
+from refute.source.syntax import lifted_limits, parse_module
 from refute_lab.datasets.rows import Row
 from refute_lab.datasets.spec import LoaderOptions
+
+# -- literals --------------------------------------------------------------------------------------
+
+
+_DEEP = 150  # nested brackets; Python's own parser gives up at 200
+
+_TOKEN = re.compile(
+    r"""
+      ([\[\](){}:,])\s*                                   # 1 punctuation
+    | (-?\d+(?![\d.eEjJxXoObB_]))\s*                      # 2 int
+    | (-?(?:\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)(?![jJ_\w]))\s*   # 3 float
+    | ('[^'\\\n]*'|"[^"\\\n]*")\s*                        # 4 string without escapes
+    | (b?'(?:[^'\\\n]|\\.)*'|b?"(?:[^"\\\n]|\\.)*")\s*    # 5 any other string on one line
+    | (True|False|None|-?inf|-?nan)\b(?!\()\s*            # 6 name
+    | (set\(\))\s*                                        # 7 the empty set
+    | (.)                                                 # 8 anything else: not for us
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_NAMES = {
+    "True": True,
+    "False": False,
+    "None": None,
+    "inf": math.inf,
+    "-inf": -math.inf,
+    "nan": math.nan,
+    "-nan": math.nan,
+}
+
+
+class _Unusual(Exception):
+    """The text is not what `repr` writes: read it the slow way."""
+
+
+def parse(text: str) -> Any:
+    """The value of a Python literal expression. Raises `NotLiteral`; executes nothing."""
+    with lifted_limits():
+        text = text.strip()
+        try:
+            return _as_json(text)
+        except ValueError:
+            pass
+        try:
+            return _fast(text)
+        except (_Unusual, IndexError, ValueError, TypeError):
+            return parse_literal(text)
+
+
+# -- the fastest way -------------------------------------------------------------------------------
+
+_NOT_JSON = re.compile(r"""["\\({]|nan|inf|NaN|Inf""", re.IGNORECASE)
+_JSON_NAME = re.compile("true|false|null")
+_NAME = re.compile("true|false|null|none", re.IGNORECASE)
+
+
+def _as_json(text: str) -> Any:
+    """Lists of numbers and simple strings are JSON but for quotes and names. Else ValueError."""
+    if _NOT_JSON.search(text):
+        raise ValueError
+    if "'" not in text and not _JSON_NAME.search(text):
+        text = text.replace("True", "true").replace("False", "false").replace("None", "null")
+    elif _NAME.search(text):
+        raise ValueError
+    return parse_json(text.replace("'", '"'), deepest=_DEEP)
+
+
+# -- the fast way ----------------------------------------------------------------------------------
+
+
+def _fast(text: str) -> Any:
+    """Raises `_Unusual`, or an error of a wrong guess, where the text is not what `repr` writes."""
+    top: list[Any] = []
+    items = top
+    stack: list[tuple[list[Any], str]] = []
+    opener = ""
+    wanted = True  # a value may come now
+    comma = False  # a comma was seen in this container: tells (x,) from (x)
+    keyed: list[bool] = []
+    for punctuation, integer, real, simple, string, name, empty, other in _TOKEN.findall(text):
+        if punctuation == ",":
+            if wanted:
+                raise _Unusual
+            wanted, comma = True, True
+            continue
+        if punctuation:
+            if punctuation in "[({":
+                if not wanted or len(stack) > _DEEP:
+                    raise _Unusual
+                stack.append((items, opener))
+                keyed.append(comma)
+                items, opener, comma = [], punctuation, False
+                continue
+            if punctuation == ":":
+                if wanted or opener not in ("{", "d"):
+                    raise _Unusual
+                if opener == "{" and len(items) != 1:
+                    raise _Unusual
+                opener, wanted = "d", True
+                continue
+            if wanted and items and not comma:
+                raise _Unusual  # "{1:}" and the like
+            value = _close(opener, punctuation, items, comma)
+            (items, opener), comma = stack.pop(), keyed.pop()
+            items.append(value)
+            wanted = False
+            continue
+        if not wanted or other:
+            raise _Unusual
+        wanted = False
+        if integer:
+            items.append(int(integer))
+        elif real:
+            items.append(float(real))
+        elif simple:
+            items.append(simple[1:-1])
+        elif name:
+            items.append(_NAMES[name])
+        elif string:
+            items.append(ast.literal_eval(string))
+        elif empty:
+            items.append(set())
+    if stack or len(top) != 1 or wanted or comma:
+        raise _Unusual
+    return top[0]
+
+
+def _close(opener: str, closer: str, items: list[Any], comma: bool) -> Any:
+    if opener == "[" and closer == "]":
+        return items
+    if opener == "(" and closer == ")":
+        if len(items) == 1 and not comma:
+            return items[0]
+        return tuple(items)
+    if opener == "{" and closer == "}":
+        return set(items) if items else {}
+    if opener == "d" and closer == "}" and len(items) % 2 == 0:
+        return dict(zip(items[::2], items[1::2], strict=True))
+    raise _Unusual
+
+
+# -- asserts ---------------------------------------------------------------------------------------
+
+
+def read_asserts(
+    row: Row, field: str, lines: Sequence[str], entry_point: str, *, imports: Iterable[str]
+) -> tuple[UnitTest, ...]:
+    """The visible unit tests in `lines`, the first items of the row's `field`.
+
+    Raises `DatasetError` that names the row, the field and the item.
+    """
+    tests = []
+    for number, line in enumerate(lines):
+        source = f"visible test {number + 1}"
+        try:
+            tests.append(read_assert(line, entry_point, imports=imports, source=source))
+        except (NotLiteral, SyntaxError) as e:
+            raise row.error(field, f"item {number}: {e}") from None
+    return tuple(tests)
+
+
+def read_assert(
+    statement: str, entry_point: str, *, imports: Iterable[str] = (), source: str = ""
+) -> UnitTest:
+    """The unit test that an assert states.
+
+    ``assert f(1) == 2`` is a call with arguments and an expected output. Where the entry point's
+    call is wrapped (``set(f(x)) == {1}``, ``math.isclose(f(x), 1.5)``) it is an `Expression`, in
+    which the modules of `imports` (``import math``) are made available. Raises `NotLiteral`.
+    """
+    try:
+        body = parse_module(statement.strip()).body
+    except (SyntaxError, ValueError) as e:
+        raise NotLiteral(f"not Python: {e}") from None
+    match body:
+        case [ast.Assert(ast.Compare(left, [ast.Eq()], [right]))]:
+            if not _calls(left, entry_point):
+                left, right = right, left
+            try:
+                return _unit_test(left, read_literal(right), entry_point, imports, source)
+            except NotLiteral:
+                whole = ast.Compare(left, [ast.Eq()], [right])
+                return _unit_test(whole, True, entry_point, imports, source)
+        case [ast.Assert(condition)]:
+            truth = ast.Call(ast.Name("bool"), [condition], [])
+            return _unit_test(truth, True, entry_point, imports, source)
+    raise NotLiteral(f"not an assert: {statement.strip()[:60]}")
+
+
+def _unit_test(
+    left: ast.expr, expected: object, entry_point: str, imports: Iterable[str], source: str
+) -> UnitTest:
+    if not _calls(left, entry_point):
+        raise NotLiteral(f"does not call {entry_point}")
+    call: Call | Expression
+    try:
+        call = read_call(left, entry_point)
+    except NotLiteral:
+        call = Expression(ast.unparse(_with_imports(left, imports)))
+    return UnitTest(call, expected, trust=Trust.STATED, source=source)
+
+
+def _calls(node: ast.expr, entry_point: str) -> bool:
+    return any(
+        isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == entry_point
+        for n in ast.walk(node)
+    )
+
+
+class _Imported(ast.NodeTransformer):
+    """Replaces the name of an imported module by an expression that imports it."""
+
+    def __init__(self, modules: set[str]) -> None:
+        self.modules = modules
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id not in self.modules:
+            return node
+        return ast.Call(ast.Name("__import__"), [ast.Constant(node.id)], [])
+
+
+def _with_imports(node: ast.expr, imports: Iterable[str]) -> ast.expr:
+    modules: set[str] = set()
+    for line in imports:
+        for statement in parse_module(line).body:
+            if isinstance(statement, ast.Import):
+                modules |= {a.name for a in statement.names if not a.asname and "." not in a.name}
+    visited: ast.expr = _Imported(modules).visit(node)
+    return visited
+
 
 _LIST = re.compile(r"^[ \t]*(inputs|results)[ \t]*=[ \t]*(\S.*)$", re.MULTILINE)
 _REFERENCE = "ref_func"

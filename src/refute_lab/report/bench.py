@@ -14,9 +14,8 @@ from rich.text import Text
 from refute_lab.benches import BenchSummary
 from refute_lab.benches.issues import IssueBenchSettings, PredictionRecord
 from refute_lab.benches.summary import ModelCost
-from refute_lab.figures import Figure
+from refute_lab.figures import IN_WORDS, Figure, estimate, in_words
 from refute_lab.report.grids import number
-from refute_lab.report.intervals import IN_WORDS, estimate, in_words
 from refute_lab.runs.records import ErrorRecord
 
 _TESTS = {

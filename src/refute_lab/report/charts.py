@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from html import escape
 
+from refute_lab.figures import Estimate
 from refute_lab.report.grids import estimate_cell
-from refute_lab.report.intervals import Estimate
 
 COLOURS = 8
 LABEL = 6.6

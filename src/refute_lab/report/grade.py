@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from refute.core.remarks import few
+from refute_lab.figures import IN_WORDS, estimate, in_words
 from refute_lab.report.bench import figure_document
 from refute_lab.report.grids import Grid, print_grid
 from refute_lab.report.issue_grids import HEADS, figures_row
 from refute_lab.runs.records import ErrorRecord
-from refute_lab.swt.grading.grade_records import Columns, GradeRecord, Grades, Summary, read_grade
+from refute_lab.swt.grade_records import Columns, GradeRecord, Grades, Summary, read_grade
+from refute_lab.swt.repair import FixRecord, FixSummary
 
 STATUSES = {
     "success": "reproduces the issue",
@@ -108,3 +111,66 @@ def _cautions(summary: Summary) -> list[str]:
         doubtful = few(summary.doubtful, 5)
         notes.append(f"the golden tests reproduce nothing here, so doubt: {doubtful}")
     return notes
+
+
+# -- repairs ---------------------------------------------------------------------------------------
+
+
+FIX_STATUSES = {
+    "resolved": "resolves the issue",
+    "empty": "no patch",
+    "no_code": "changes tests alone",
+    "not_applicable": "does not apply",
+    "conflict": "conflicts with the golden tests",
+    "not_trusted": "meddles with the tests",
+    "timeout": "ran out of time",
+    "crashed": "the test process died",
+    "fails": "a golden test that it has to turn green fails",
+    "breaks": "breaks a golden test that passed",
+}
+"""Status of a fix -> what it says to people."""
+
+
+def fix_grades_document(
+    dataset: str,
+    summary: FixSummary,
+    ids: Sequence[str],
+    records: Mapping[str, FixRecord | ErrorRecord],
+    run: str,
+) -> dict[str, Any]:
+    """`{"dataset", "task", "n", "figures", "status", "resolved", "errors", "instances", "run"}`."""
+    figures = {
+        "resolved": summary.resolved,
+        "applied": summary.applied,
+        "by_lists": summary.by_lists,
+    }
+    return {
+        "dataset": dataset,
+        "task": "repair",
+        "n": summary.n,
+        "figures": {name: figure_document(one) for name, one in figures.items()},
+        "status": dict(summary.statuses),
+        "resolved": list(summary.resolved_ids),
+        "errors": dict(summary.errors),
+        "instances": [asdict(records[id]) for id in ids if id in records],
+        "run": run,
+    }
+
+
+def print_fix_grades(title: str, summary: FixSummary, console: Console) -> None:
+    """The figures, then how many fixes came to what."""
+    table = Table(title=Text(title, style="bold"), title_justify="left")
+    table.add_column("")
+    for head in IN_WORDS:
+        table.add_column(head, justify="right")
+    for name, figure in (
+        ("resolved", summary.resolved),
+        ("applies", summary.applied),
+        ("resolved by the lists", summary.by_lists),
+    ):
+        table.add_row(name, *in_words(estimate(figure)))
+    console.print(table)
+    for status, count in summary.statuses.items():
+        console.print(Text(f"{count:5d}  {FIX_STATUSES[status]}"))
+    if summary.errors:
+        console.print(Text(f"{len(summary.errors):5d}  have no grade"))

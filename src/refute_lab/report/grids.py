@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from refute_lab.report.intervals import Estimate
+from refute_lab.figures import Estimate
 
 Kind = Literal["run", "paper", "total"]
 

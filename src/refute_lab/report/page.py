@@ -17,10 +17,8 @@ from typing import Any
 from markupsafe import Markup
 
 from refute.function.source import unified_diff
-from refute_lab.benches.log import StoredLog, StoredVote
-from refute_lab.benches.records import FunctionRecord, grades, read_grade
-from refute_lab.papers.paper import UTGEN, claims, facts
-from refute_lab.papers.utgen_tables import utgen_tables
+from refute_lab.benches.records import FunctionRecord, StoredLog, StoredVote, grades, read_grade
+from refute_lab.figures import Estimate
 from refute_lab.report.bench import ROWS, cost_text
 from refute_lab.report.charts import (
     COLOURS,
@@ -31,10 +29,10 @@ from refute_lab.report.charts import (
     marker,
     over_tokens,
 )
-from refute_lab.report.function_grids import by_tests, function_grids
+from refute_lab.report.function_grids import by_tests, function_grids, utgen_tables
 from refute_lab.report.function_study import DatasetStudy, FunctionRun
 from refute_lab.report.grids import Grid
-from refute_lab.report.intervals import Estimate
+from refute_lab.report.paper import UTGEN, claims, facts
 from refute_lab.runs.records import ErrorRecord
 
 # -- template --------------------------------------------------------------------------------------

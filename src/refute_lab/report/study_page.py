@@ -12,9 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from refute_lab.benches.issues import PredictionRecord
-from refute_lab.figures import Interval
-from refute_lab.papers.paper import SWT_BENCH, claims, facts, match_document
-from refute_lab.papers.utgen_tables import utgen_tables
+from refute_lab.figures import Estimate, Interval, estimate, of_share
 from refute_lab.report.bench import bench_document, figure_document
 from refute_lab.report.charts import (
     MOST_SETS,
@@ -25,12 +23,10 @@ from refute_lab.report.charts import (
     over_tokens,
     venn,
 )
-from refute_lab.report.function_grids import function_grids
-from refute_lab.report.function_pairs import PairedRuns
-from refute_lab.report.function_study import DatasetStudy
+from refute_lab.report.function_grids import function_grids, utgen_tables
+from refute_lab.report.function_study import DatasetStudy, PairedRuns
 from refute_lab.report.grade import STATUSES
 from refute_lab.report.grids import grid_document, number
-from refute_lab.report.intervals import Estimate, estimate, of_share
 from refute_lab.report.issue_grids import (
     ISSUE_HEADS,
     filter_grid,
@@ -39,12 +35,12 @@ from refute_lab.report.issue_grids import (
     issue_matches,
 )
 from refute_lab.report.page import chart, diff_lines, line_chart, rendered, shortened
+from refute_lab.report.paper import SWT_BENCH, claims, facts, match_document
 from refute_lab.runs.records import ErrorRecord
-from refute_lab.swt.analysis.figures import RunCost
-from refute_lab.swt.analysis.filters import FilterRun
-from refute_lab.swt.analysis.overlap import Independence, Pair
-from refute_lab.swt.analysis.study import Breakdown, StudiedRun, Study
-from refute_lab.swt.grading.grade_records import GradeRecord, read_grade
+from refute_lab.swt.filtering import FilterRun
+from refute_lab.swt.grade_records import GradeRecord, read_grade
+from refute_lab.swt.measures import RunCost
+from refute_lab.swt.study import Breakdown, Independence, Pair, StudiedRun, Study
 
 # -- study documents -------------------------------------------------------------------------------
 

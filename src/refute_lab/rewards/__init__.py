@@ -11,12 +11,10 @@ what it returns crosses as data, and this side compares. `Grader` is the same wi
 
 from __future__ import annotations
 
-from refute_lab.rewards.grading import grade, grade_async
-from refute_lab.rewards.pool import Grader
+from refute_lab.rewards.grading import Grader, grade, grade_async
 from refute_lab.rewards.remote import Remote
-from refute_lab.rewards.task import Task, Test
+from refute_lab.rewards.task import Task, Test, TestResult, Verdict
 from refute_lab.rewards.testing import TestReward, grade_test
-from refute_lab.rewards.verdict import TestResult, Verdict
 
 __all__ = [
     "Grader",

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import builtins
 import marshal
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,14 +22,89 @@ from typing import Any
 
 from refute.core.problems import Call
 from refute.errors import InputError
-from refute.sandbox import Limits, Outcome, Program, Returned, Sandbox, naming
+from refute.sandbox import (
+    Killed,
+    Limits,
+    NotRun,
+    Outcome,
+    OutOfMemory,
+    Program,
+    Raised,
+    Returned,
+    Sandbox,
+    TimedOut,
+    naming,
+)
 from refute.sandbox.contract import Code
+from refute.sandbox.equality import matches
 from refute.sandbox.nodes import decode
+from refute.sandbox.pool import Waits
 from refute.sandbox.values import MalformedValue
 from refute.source.syntax import parse_module
-from refute_lab.rewards.calls import PASSED, imports, said, short
-from refute_lab.rewards.task import MOST_OUTPUT, Task
-from refute_lab.rewards.verdict import TestResult
+from refute_lab.benches.grade import STOP_AFTER
+from refute_lab.benches.oracle import steps_within
+from refute_lab.rewards.task import MOST_OUTPUT, Task, TestResult
+
+# -- calls -----------------------------------------------------------------------------------------
+
+
+PASSED = TestResult(True)
+
+
+def run_calls(program: str, task: Task, box: Sandbox, *, partial: bool) -> Waits[list[TestResult]]:
+    """A result for each test. Raises `SandboxUnavailable`."""
+    outcomes = yield from steps_within(
+        Program(program, task.entry_point), task.calls, task.limits, box,
+        stop_after=patience(partial), run_wall=task.run_seconds,
+    )  # fmt: skip
+    return [
+        PASSED if matches(outcome, expected) else TestResult(False, said(outcome))
+        for outcome, expected in zip(outcomes, task.expected, strict=True)
+    ]
+
+
+def imports(source: str) -> str:
+    """A comment that names what a text imports, beside code that is to load it: a sandbox sees by
+    it which server to use."""
+    return f"# {' '.join(sorted(set(_IMPORT.findall(source))))}\n"
+
+
+_IMPORT = re.compile(r"^\s*(?:import|from)\s+(\w+)", re.MULTILINE)
+
+
+def patience(partial: bool) -> int:
+    """CPU seconds that tests which are cut short may waste: none where one failure decides."""
+    return STOP_AFTER if partial else 0
+
+
+_SHOWN = 160
+"""Characters of what a program returned or said."""
+
+
+def said(outcome: Outcome) -> str:
+    """How a call ended, in one line for people."""
+    match outcome:
+        case Returned():
+            return f"wrong answer: returned {short(repr(outcome)[len('Returned(') : -1])}"
+        case Raised(type=kind, message=message, line=line, on_import=on_import):
+            where = f" in line {line}" if line else ""
+            when = "while the program was loaded: " if on_import else ""
+            return short(f"{when}{kind}{where}: {message}" if message else f"{when}{kind}{where}")
+        case TimedOut(kind=kind):
+            return "took too long" if kind == "cpu" else "slept or waited too long"
+        case OutOfMemory():
+            return "needed too much memory"
+        case Killed(reason=reason):
+            return f"the process ended: {reason}"
+        case NotRun():
+            return "not run"
+
+
+def short(text: str) -> str:
+    """One line of bounded length."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _SHOWN else f"{flat[: _SHOWN - 3]}..."
+
 
 _KEPT = 1000
 """Files that are read once."""

@@ -15,10 +15,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from refute.errors import InputError, SandboxUnavailable
-from refute_lab.rewards.pool import ManyAtOnce
-from refute_lab.rewards.task import Task, Test
+from refute_lab.rewards.grading import ManyAtOnce
+from refute_lab.rewards.task import Task, Test, Verdict
 from refute_lab.rewards.testing import TestReward
-from refute_lab.rewards.verdict import Verdict
 
 _PATIENCE = 600.0
 _PAUSE = 1.0

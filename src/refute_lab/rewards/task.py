@@ -4,8 +4,11 @@ print, or a file of asserts."""
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from decimal import Context, Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,7 +25,135 @@ from refute.sandbox.local import LocalSandbox
 from refute.source.literals import NotLiteral, parse_literal, source_of
 from refute_lab.benches.oracle import expected_outputs
 from refute_lab.datasets import load
-from refute_lab.rewards.printed import PRINTED
+
+# -- printed ---------------------------------------------------------------------------------------
+
+
+TOLERANCE = 1e-6
+"""Of numbers, absolute or relative, where a task of "floats" states none."""
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
+_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+
+PrintedChecker = Callable[[str, str, float], bool]
+"""``checker(out, expected, atol)``."""
+
+
+def same_output(out: str, expected: str, checker: str | None, atol: float = 0.0) -> bool:
+    """Whether `out` is right by the checker of this name; None: "tokens"."""
+    return PRINTED[checker or "tokens"](out, expected, atol)
+
+
+def _exact(out: str, expected: str, atol: float) -> bool:
+    return out.removesuffix("\n") == expected.removesuffix("\n")
+
+
+def _lines(out: str, expected: str, atol: float) -> bool:
+    return _stripped(out) == _stripped(expected)
+
+
+def _tokens(out: str, expected: str, atol: float) -> bool:
+    return out.split() == expected.split()
+
+
+def _floats(out: str, expected: str, atol: float) -> bool:
+    given, wanted = out.split(), expected.split()
+    return len(given) == len(wanted) and all(
+        _close(one, other, atol or TOLERANCE) for one, other in zip(given, wanted, strict=True)
+    )
+
+
+def _unordered_lines(out: str, expected: str, atol: float) -> bool:
+    return _counted(out) == _counted(expected)
+
+
+PRINTED: dict[str, PrintedChecker] = {
+    "exact": _exact,
+    "lines": _lines,
+    "tokens": _tokens,
+    "floats": _floats,
+    "unordered_lines": _unordered_lines,
+}
+"""exact: the same text, but for one line feed at its end. lines: the same lines, but for blanks at
+their ends and empty lines at the end. tokens: the same words, however they are spaced. floats: the
+same words, where numbers may differ by the tolerance, absolute or relative (where a whole number is
+expected: absolute). unordered_lines: the same lines of words in any order."""
+
+
+def _stripped(text: str) -> list[str]:
+    lines = [line.rstrip() for line in text.split("\n")]
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def _counted(text: str) -> Counter[tuple[str, ...]]:
+    return Counter(words for line in text.split("\n") if (words := tuple(line.split())))
+
+
+def _close(out: str, expected: str, atol: float) -> bool:
+    if out == expected:
+        return True
+    if not (_NUMBER.fullmatch(out) and _NUMBER.fullmatch(expected)):
+        return False
+    if _WHOLE.fullmatch(out) and _WHOLE.fullmatch(expected):
+        return out.lstrip("+") == expected.lstrip("+")
+    # Exactly: a float holds no whole number beyond 2 ** 53. The exponents have three digits.
+    exact = Context(prec=len(out) + len(expected) + 2 * 10**3)
+    wanted, slack = Decimal(expected), Decimal(str(atol))
+    if not _WHOLE.fullmatch(expected):
+        slack = exact.multiply(slack, max(Decimal(1), wanted.copy_abs()))
+    return exact.subtract(Decimal(out), wanted).copy_abs() <= slack
+
+
+# -- verdict ---------------------------------------------------------------------------------------
+
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """One test of a task, for one program."""
+
+    __test__ = False  # not a test class of pytest
+
+    passed: bool
+    reason: str = ""
+    """Why it is not passed, in one line: what the program did, never what was expected of it; ""
+    where it is passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a program is worth, by the tests of a task."""
+
+    passed: bool
+    """It passes all of them, and there is one."""
+    reward: Share
+    """1.0 or 0.0; with partial credit the share of tests that are passed."""
+    tests: tuple[TestResult, ...]
+    """One for each test, in the task's order."""
+    reason: str = ""
+    """That of the first test that is not passed."""
+    cpu_seconds: Annotated[float, Meta(ge=0)] = 0.0
+    """CPU seconds of the processes that ran the program."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As data for JSON."""
+        return asdict(self)
+
+
+def verdict(results: Sequence[TestResult], *, partial: bool, cpu_seconds: float) -> Verdict:
+    """The verdict that the results of all tests make."""
+    count = sum(result.passed for result in results)
+    passed = 0 < count == len(results)
+    share = count / len(results) if results else 0.0
+    reason = next((result.reason for result in results if not result.passed), "")
+    if not results:
+        reason = "no test was run"
+    reward = share if partial else float(passed)
+    return Verdict(passed, reward, tuple(results), reason, cpu_seconds)
+
 
 MOST_OUTPUT = 1 << 20
 """Bytes of an output of which it is not known how large the right one is."""

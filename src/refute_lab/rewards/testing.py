@@ -17,10 +17,8 @@ from refute.sandbox import Limits, Sandbox
 from refute.sandbox.equality import equal
 from refute.sandbox.local import LocalSandbox
 from refute_lab.benches.grade import grade_tests
-from refute_lab.rewards.asserts import Trial, answers_of, judge, trials_of, try_all
-from refute_lab.rewards.calls import short
-from refute_lab.rewards.task import MOST_OUTPUT, Task, Test
-from refute_lab.rewards.verdict import Share
+from refute_lab.rewards.asserts import Trial, answers_of, judge, short, trials_of, try_all
+from refute_lab.rewards.task import MOST_OUTPUT, Share, Task, Test
 
 REPEATS = 4
 """Times that a test which would be paid is run again on each program."""

@@ -9,9 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from refute_lab.train.attempts import counts
 from refute_lab.train.contamination import MEASURE
 from refute_lab.train.data_contract import BuiltData, DataSettings
-from refute_lab.train.preferences import counts
 
 if TYPE_CHECKING:
     from refute_lab.train.select import Score

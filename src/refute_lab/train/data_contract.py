@@ -13,11 +13,10 @@ from refute.models.budget import FIRST_GUESS
 from refute.models.contract import Asker, Sampling
 from refute.prompts import render
 from refute_lab.runs.records import Count, Schema
-from refute_lab.train.attempts import AttackingInput
+from refute_lab.train.attempts import AttackingInput, JudgedAnswer
 from refute_lab.train.contamination import Index, Match
 from refute_lab.train.corrupt import Fault
 from refute_lab.train.filters import MAX_PROMPT, Solution, admitted, prompt_tokens
-from refute_lab.train.preferences import JudgedAnswer
 from refute_lab.train.sources import read_source
 
 USUAL = Sampling()
@@ -128,7 +127,7 @@ class BuiltData:
     )
     """By the name of the fault."""
     preferences: list[dict[str, Any]] = field(default_factory=list)
-    """Pairs of the answers (`refute_lab.train.preferences`), none of a held-out solution."""
+    """Pairs of the answers (`refute_lab.train.attempts`), none of a held-out solution."""
 
 
 @dataclass(slots=True)

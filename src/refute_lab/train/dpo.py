@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from refute.errors import InputError
 from refute_lab.train.estimate import estimate
-from refute_lab.train.run_folder import Report, Trained, run_trainer, silent
+from refute_lab.train.run_folder import Report, Trained, arguments, run_trainer, silent, trainer_of
 from refute_lab.train.settings import DpoSettings, Resolved
 from refute_lab.train.tokens import IGNORED, Encoded, encode_all, read_preferences, tokenizer_of
-from refute_lab.train.trainer import arguments, trainer_of
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback

@@ -6,6 +6,7 @@ with a description, whose output follows from its arguments.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,9 +19,158 @@ from refute.function.llm.generation import test_request
 from refute.sandbox import Limits, NotRun, Program, Raised, Returned
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.pool import AsyncSandbox
-from refute.source.syntax import parse_module
-from refute_lab.train.extract import extracted
+from refute.source.syntax import find_function, first_line, parse_module
 from refute_lab.train.sources import Raw
+
+# -- extract ---------------------------------------------------------------------------------------
+
+
+_READS = frozenset({"input", "open", "exec", "eval", "__import__", "breakpoint"})
+_MODULES = frozenset({"os", "subprocess", "socket", "random", "time", "requests", "urllib"})
+
+_IMPORT = ast.Import | ast.ImportFrom
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """A function's module, reduced to what the function needs."""
+
+    entry_point: str
+    signature: str
+    code: str
+    docstring: str
+
+
+def extracted(code: str, name: str | None, description: str) -> Extract | str:
+    """The function `name` of a module, else the one that the description is about.
+
+    A string says why there is none that could be tested by its arguments and its output.
+    """
+    try:
+        return _extracted(parse_module(code), code, name, description)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # nested too deeply, say
+        return "does not parse"
+
+
+def _extracted(tree: ast.Module, code: str, name: str | None, description: str) -> Extract | str:
+    name = name or _entry_point(tree, description)
+    node = None if name is None else find_function(tree, name)
+    if name is None or "." in name or node is None:
+        return "no single entry point"
+    if isinstance(node, ast.AsyncFunctionDef) or _holds(node, ast.Yield | ast.YieldFrom):
+        return "async or a generator"
+    arguments = node.args
+    if not (arguments.posonlyargs or arguments.args or arguments.kwonlyargs or arguments.vararg):
+        return "takes no arguments"
+    if not any(n.value is not None for n in ast.walk(node) if isinstance(n, ast.Return)):
+        return "returns nothing"
+    part = _part(tree, code, name)
+    used = {n.id for n in ast.walk(parse_module(part)) if isinstance(n, ast.Name)}
+    if used & _READS or _imported(part) & _MODULES:
+        return "uses more than its arguments"
+    returns = "" if node.returns is None else f" -> {ast.unparse(node.returns)}"
+    signature = f"{name}({ast.unparse(arguments)}){returns}"
+    return Extract(name, signature, part, ast.get_docstring(node) or "")
+
+
+def _entry_point(tree: ast.Module, description: str) -> str | None:
+    """The function that no other one calls; of several the one that the description names."""
+    functions = [n for n in tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    called = {
+        n.id for f in functions for n in ast.walk(f) if isinstance(n, ast.Name) and n.id != f.name
+    }
+    names = list(dict.fromkeys(f.name for f in functions if f.name not in called | {"main"}))
+    if len(names) > 1:
+        names = [name for name in names if re.search(rf"\b{name}\b", description)]
+    return names[0] if len(names) == 1 else None
+
+
+def _holds(function: ast.AST, kinds: object) -> bool:
+    """Whether the function itself, not one that it defines, holds such a node."""
+    waiting = list(ast.iter_child_nodes(function))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, kinds):  # type: ignore[arg-type]
+            return True
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            waiting += ast.iter_child_nodes(node)
+    return False
+
+
+def _part(tree: ast.Module, code: str, name: str) -> str:
+    """The statements at the top level that the function needs, in their order."""
+    binds = [_bound(stmt) for stmt in tree.body]
+    needed, waiting = {name}, [name]
+    while waiting:
+        wanted = waiting.pop()
+        for stmt, names in zip(tree.body, binds, strict=True):
+            if wanted in names:
+                fresh = _names(stmt) - needed
+                needed |= fresh
+                waiting += fresh
+    kept = [
+        stmt
+        for stmt, names in zip(tree.body, binds, strict=True)
+        if names & needed or _always(stmt)
+    ]
+    lines = code.split("\n")
+    pieces: list[str] = []
+    for before, stmt in zip([None, *kept], kept, strict=False):
+        if before is not None:
+            pieces.append("\n\n\n" if _big(before) or _big(stmt) else "\n")
+        pieces.append(_source(stmt, lines))
+    text = "".join(pieces) + "\n"
+    try:
+        whole = ast.dump(parse_module(text)) == ast.dump(ast.Module(kept, []))
+    except (SyntaxError, ValueError):
+        whole = False
+    return text if whole else ast.unparse(ast.Module(kept, [])) + "\n"
+
+
+def _source(stmt: ast.stmt, lines: list[str]) -> str:
+    """The lines of a statement, decorators included."""
+    return "\n".join(lines[first_line(stmt) - 1 : stmt.end_lineno])
+
+
+def _big(stmt: ast.stmt) -> bool:
+    return isinstance(stmt, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+
+
+def _always(stmt: ast.stmt) -> bool:
+    """`from x import *`, and what changes how the rest is read."""
+    return isinstance(stmt, ast.ImportFrom) and (
+        stmt.module == "__future__" or any(alias.name == "*" for alias in stmt.names)
+    )
+
+
+def _bound(stmt: ast.stmt) -> set[str]:
+    """Names that a statement at the top level gives a meaning to."""
+    match stmt:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return {name}
+        case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+            return {(alias.asname or alias.name).split(".")[0] for alias in aliases}
+        case ast.If() | ast.Try():  # imports that may be missing
+            return set().union(*(_bound(n) for n in ast.walk(stmt) if isinstance(n, _IMPORT)))
+        case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
+            names = (n for n in ast.walk(stmt) if isinstance(n, ast.Name))
+            return {n.id for n in names if isinstance(n.ctx, ast.Store)}
+    return set()
+
+
+def _names(stmt: ast.stmt) -> set[str]:
+    return {n.id for n in ast.walk(stmt) if isinstance(n, ast.Name)}
+
+
+def _imported(code: str) -> set[str]:
+    found = set()
+    for node in ast.walk(parse_module(code)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.split(".")[0])
+    return found
+
 
 MAX_PROMPT = 2048
 """Tokens of a prompt (appendix B: "up to 2K")."""

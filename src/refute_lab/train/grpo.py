@@ -39,11 +39,10 @@ from refute.sandbox.pool import AsyncSandbox, SandboxPool
 from refute_lab.adapters.scoring import text_of
 from refute_lab.benches.grade import TestVerdict, grade_tests
 from refute_lab.datasets import Item, load
-from refute_lab.train.rough import Estimate, at_most
-from refute_lab.train.run_folder import Report, Trained, run_trainer, silent
+from refute_lab.train.estimate import Estimate, at_most
+from refute_lab.train.run_folder import Report, Trained, arguments, run_trainer, silent, trainer_of
 from refute_lab.train.settings import GrpoSettings, Resolved
 from refute_lab.train.tokens import tokenizer_of
-from refute_lab.train.trainer import arguments, trainer_of
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback

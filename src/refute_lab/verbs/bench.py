@@ -39,8 +39,8 @@ from refute_lab.runs.journal import new_run, read_header
 from refute_lab.runs.records import ErrorRecord
 from refute_lab.runs.run import Ending, Run, resumed
 from refute_lab.runs.sharing import ModelKeeper
-from refute_lab.swt.grading.grade import Terms
-from refute_lab.swt.grading.tasks import RUN_MEMORY, default_jobs
+from refute_lab.swt.grade import Terms
+from refute_lab.swt.tasks import RUN_MEMORY, default_jobs
 from refute_lab.swt.workspaces import as_placed, check_engine
 from refute_lab.verbs.filtering import FilterResult, filter_fixes
 from refute_lab.verbs.grade import FixGradeResult, GradeResult, grade_repairs, grade_samples

@@ -31,16 +31,16 @@ from refute.workspace.repositories import Clone, GitFailed, find_clone
 from refute_lab.datasets.rows import read_rows
 from refute_lab.datasets.swe import IssueItem, load_issues
 from refute_lab.runs.run import Run
-from refute_lab.swt.analysis.figures import change_of_tests, measured
-from refute_lab.swt.building import statistics as table1
-from refute_lab.swt.building.build import (
+from refute_lab.swt import statistics as table1
+from refute_lab.swt.build import (
     BuildSettings,
     BuiltBenchmark,
     Place,
     Preparer,
     build,
 )
-from refute_lab.swt.building.pull_requests import (
+from refute_lab.swt.measures import change_of_tests, measured
+from refute_lab.swt.pull_requests import (
     RECORDS,
     Commit,
     Issue,
@@ -84,7 +84,7 @@ class BuildResult(Shown):
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
-        from refute_lab.report.benchmarks import print_built
+        from refute_lab.swt.statistics import print_built
 
         print_built(str(self.output), self.built, console)
 
@@ -112,7 +112,7 @@ class StatisticsResult(Tabled):
 
     def tables(self) -> list[Grid]:
         """Table 1, Figure 2, and what golden tests do to tests."""
-        from refute_lab.report.benchmarks import statistics_grids
+        from refute_lab.swt.statistics import statistics_grids
 
         title = f"{self.name}: {self.instances} instances"
         return statistics_grids(title, self.figures, self.repositories, self.changes)

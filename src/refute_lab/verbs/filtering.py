@@ -16,10 +16,16 @@ from refute_lab.runs.executors import Workers, executor_of
 from refute_lab.runs.journal import read_header, read_run
 from refute_lab.runs.records import ErrorRecord
 from refute_lab.runs.run import Run
-from refute_lab.swt.analysis.filters import FilterRun, read_filter
-from refute_lab.swt.grading.filtering import RECORDS, FilterSettings, FilterTask, judge_fixes
-from refute_lab.swt.grading.tasks import RUN_MEMORY, default_jobs
+from refute_lab.swt.filtering import (
+    RECORDS,
+    FilterRun,
+    FilterSettings,
+    FilterTask,
+    judge_fixes,
+    read_filter,
+)
 from refute_lab.swt.predictions import Prediction, read_predictions
+from refute_lab.swt.tasks import RUN_MEMORY, default_jobs
 from refute_lab.swt.workspaces import check_engine
 
 if TYPE_CHECKING:
@@ -39,13 +45,13 @@ class FilterResult(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
-        from refute_lab.report.filters import filter_document
+        from refute_lab.report.issue_grids import filter_document
 
         return filter_document(self.found)
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
-        from refute_lab.report.filters import print_filter
+        from refute_lab.report.issue_grids import print_filter
 
         print_filter(self.found, console)
 

@@ -26,9 +26,8 @@ from refute_lab.runs.executors import Executor, Workers, executor_of
 from refute_lab.runs.journal import new_run, read_header
 from refute_lab.runs.records import ErrorRecord
 from refute_lab.runs.run import Run
-from refute_lab.swt.grading.coverage import Executable
-from refute_lab.swt.grading.grade import Mode, Terms
-from refute_lab.swt.grading.grade_records import (
+from refute_lab.swt.grade import Mode, Terms
+from refute_lab.swt.grade_records import (
     RECORDS,
     Columns,
     Grades,
@@ -39,10 +38,10 @@ from refute_lab.swt.grading.grade_records import (
     read_grade,
     summarize,
 )
-from refute_lab.swt.grading.reference_logs import grade_logs
-from refute_lab.swt.grading.reference_reports import reference_report, write_reports
-from refute_lab.swt.grading.reference_reports import summary as reference_summary
-from refute_lab.swt.grading.repair import (
+from refute_lab.swt.predictions import PatchType, Prediction, gold_predictions, read_predictions
+from refute_lab.swt.reference import grade_logs, reference_report, write_reports
+from refute_lab.swt.reference import summary as reference_summary
+from refute_lab.swt.repair import (
     FIX_RECORDS,
     FixRecord,
     FixSummary,
@@ -52,7 +51,7 @@ from refute_lab.swt.grading.repair import (
     summarize_fixes,
     write_results,
 )
-from refute_lab.swt.grading.tasks import (
+from refute_lab.swt.tasks import (
     RUN_MEMORY,
     GradingSettings,
     GradingTask,
@@ -60,7 +59,7 @@ from refute_lab.swt.grading.tasks import (
     default_jobs,
     grade_tasks,
 )
-from refute_lab.swt.predictions import PatchType, Prediction, gold_predictions, read_predictions
+from refute_lab.swt.verdict import Executable
 from refute_lab.swt.workspaces import check_engine
 from refute_lab.verbs.options import RunOptions
 
@@ -427,14 +426,14 @@ class FixGradeResult(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
-        from refute_lab.report.repairs import fix_grades_document
+        from refute_lab.report.grade import fix_grades_document
 
         place = str(self.directory)
         return fix_grades_document(self.dataset, self.summary, self.ids, self.records, place)
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
-        from refute_lab.report.repairs import print_fix_grades
+        from refute_lab.report.grade import print_fix_grades
 
         print_fix_grades(self.title, self.summary, console)
 

@@ -27,8 +27,8 @@ from refute_lab.verbs.options import Tables, show_tables
 if TYPE_CHECKING:
     from refute_lab.report.function_study import DatasetStudy
     from refute_lab.report.grids import Grid
-    from refute_lab.swt.analysis.filters import FilterRun
-    from refute_lab.swt.analysis.study import Study
+    from refute_lab.swt.filtering import FilterRun
+    from refute_lab.swt.study import Study
 
 
 # -- tables ----------------------------------------------------------------------------------------
@@ -92,8 +92,7 @@ class FunctionReport(_Report):
 
     def tables(self) -> list[Grid]:
         """All tables, those of the paper's forms last."""
-        from refute_lab.papers.utgen_tables import utgen_tables
-        from refute_lab.report.function_grids import function_grids
+        from refute_lab.report.function_grids import function_grids, utgen_tables
 
         return [*function_grids(self.studies), *utgen_tables(self.studies)]
 
@@ -127,7 +126,7 @@ class IssueReport(_Report):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
-        from refute_lab.report.filters import filter_document
+        from refute_lab.report.issue_grids import filter_document
         from refute_lab.report.study_page import study_document
 
         return {
@@ -210,14 +209,14 @@ def report(
 
 
 def _check_model(name: str | None) -> None:
-    from refute_lab.papers.paper import PAPER_MODELS
+    from refute_lab.report.paper import PAPER_MODELS
 
     if name is not None and name not in PAPER_MODELS:
         raise InputError(f"paper_model = {name}: must be one of {', '.join(PAPER_MODELS)}")
 
 
 def _of_issues(kinds: Mapping[Path, str | None], options: ReportOptions) -> IssueReport:
-    from refute_lab.swt.analysis.filters import filters_of, read_filter
+    from refute_lab.swt.filtering import filters_of, read_filter
 
     runs = [path for path, kind in kinds.items() if kind != "filter"]
     found = [read_filter(path) for path, kind in kinds.items() if kind == "filter"]
@@ -237,9 +236,8 @@ def _studies(
 ) -> list[Study]:
     """One study for each dataset."""
     from refute_lab.datasets.swe import load_issues
-    from refute_lab.swt.analysis.figures import is_day
-    from refute_lab.swt.analysis.runs import on_common, read_graded
-    from refute_lab.swt.analysis.study import study
+    from refute_lab.swt.measures import is_day, on_common, read_graded
+    from refute_lab.swt.study import study
 
     cutoff = options.cutoff
     if cutoff is not None and not is_day(cutoff):

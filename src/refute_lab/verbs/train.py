@@ -34,7 +34,7 @@ from refute_lab.verbs.training_data import (
 )
 
 if TYPE_CHECKING:
-    from refute_lab.train.rough import Estimate
+    from refute_lab.train.estimate import Estimate
     from refute_lab.train.run_folder import Trained
     from refute_lab.train.select import CheckpointChoice
     from refute_lab.train.settings import Resolved, TrainSettings
@@ -66,7 +66,7 @@ class SftEstimate(Shown):
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
-        from refute_lab.report.training import print_estimate
+        from refute_lab.verbs.training_data import print_estimate
 
         print_estimate(self.estimate, console)
 
@@ -115,7 +115,7 @@ class SelectResult(Shown):
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
-        from refute_lab.report.training import print_selection
+        from refute_lab.verbs.training_data import print_selection
 
         print_selection(self.selection, console)
 
@@ -173,7 +173,7 @@ def fit(
     name, what = _DATA[training]
     file = _file_of(chosen.data, name)
     if chosen.dry_run and extras.missing("train"):
-        from refute_lab.train.rough import rough_estimate
+        from refute_lab.train.estimate import rough_estimate
 
         return SftEstimate(resolved, rough_estimate(file, resolved.settings))
     extras.need("train", "training")

@@ -24,7 +24,7 @@ from refute.function.methods.hybrid import most_asked
 from refute.models.contract import Message
 from refute.sandbox import NotRun, Outcome, Raised, Returned, values
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
-from refute_lab.benches.log import stored_log
+from refute_lab.benches.records import stored_log
 from refute_lab.runs.records import as_data
 
 from .scripted import DirectAsker, MadeUp, TrustingBox, asker, source, table_of, trace_of

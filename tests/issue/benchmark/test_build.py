@@ -22,8 +22,8 @@ from refute.workspace.patches import test_files, touched_files
 from refute.workspace.repositories import find_clone
 from refute_lab.datasets.swe import load_issues
 from refute_lab.runs.journal import Journal
-from refute_lab.swt.building.build import BuildSettings, BuiltBenchmark, Place, build
-from refute_lab.swt.building.pull_requests import (
+from refute_lab.swt.build import BuildSettings, BuiltBenchmark, Place, build
+from refute_lab.swt.pull_requests import (
     RECORDS,
     Issue,
     Pull,
@@ -33,9 +33,9 @@ from refute_lab.swt.building.pull_requests import (
     read_pulls,
     resolved_issues,
 )
-from refute_lab.swt.building.statistics import codebase, statistics
-from refute_lab.swt.grading.coverage import counted_lines
 from refute_lab.swt.states import PatchedState, state_reports
+from refute_lab.swt.statistics import codebase, statistics
+from refute_lab.swt.verdict import counted_lines
 from refute_lab.swt.workspaces import recipe_of_row
 from refute_lab.verbs.data_issues import build_swt, own_releases
 
@@ -326,7 +326,7 @@ def test_a_runner_that_cannot_start_drops_nothing(
     repository: Path, tmp_path: Path, built: Path, monkeypatch: pytest.MonkeyPatch,
     reports: tuple[TestReport, ...], dropped: str, unavailable: str,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("refute_lab.swt.building.build.run_lane", lambda *a, **k: list(reports))
+    monkeypatch.setattr("refute_lab.swt.build.run_lane", lambda *a, **k: list(reports))
     machine = Machine(repository)
     result = machine.build(tmp_path / "run")
     assert list(result.dropped) == ([dropped] if dropped else [])
@@ -345,7 +345,7 @@ def test_a_test_that_does_not_turn_in_every_run_is_not_kept(
         after = made_up("finished", "passed", "passed")
         return [made_up("finished", "failed", next(flaky)), *(after,) * (len(states) - 1)]
 
-    monkeypatch.setattr("refute_lab.swt.building.build.run_lane", lane)
+    monkeypatch.setattr("refute_lab.swt.build.run_lane", lane)
     machine = Machine(repository)
     result = machine.build(tmp_path / "run", runs=2)
     assert result.rows[0]["FAIL_TO_PASS"] == ["t.py::0"]

@@ -7,11 +7,10 @@ from dataclasses import replace
 from refute.core.problems import IssueKey
 from refute.workspace.contract import TestReport
 from refute.workspace.running import NO_TESTS
-from refute_lab.swt.grading.coverage import change_coverage, counted_lines, executable_lines
-from refute_lab.swt.grading.grade import Evidence, IssueGrade, covered_by
-from refute_lab.swt.grading.grade_records import GradeRecord, summarize
-from refute_lab.swt.grading.tasks import with_golden_lines
-from refute_lab.swt.grading.verdict import Verdict
+from refute_lab.swt.grade import Evidence, IssueGrade, covered_by
+from refute_lab.swt.grade_records import GradeRecord, summarize
+from refute_lab.swt.tasks import with_golden_lines
+from refute_lab.swt.verdict import Verdict, change_coverage, counted_lines, executable_lines
 
 PATCH = """\
 diff --git a/lib/m.py b/lib/m.py

@@ -15,13 +15,13 @@ import refute_lab
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs.executors import Executor, Workers, executor_of
 from refute_lab.runs.run import Run
-from refute_lab.swt.grading.filtering import RECORDS as FILTER_RECORDS
-from refute_lab.swt.grading.filtering import FilterSettings, FilterTask, judge_fixes
-from refute_lab.swt.grading.grade import Terms
-from refute_lab.swt.grading.grade_records import RECORDS, read_evidence
-from refute_lab.swt.grading.repair import FIX_RECORDS, RepairSettings, grade_fixes
-from refute_lab.swt.grading.tasks import GradingSettings, GradingTask, grade_tasks
+from refute_lab.swt.filtering import RECORDS as FILTER_RECORDS
+from refute_lab.swt.filtering import FilterSettings, FilterTask, judge_fixes
+from refute_lab.swt.grade import Terms
+from refute_lab.swt.grade_records import RECORDS, read_evidence
 from refute_lab.swt.predictions import Prediction
+from refute_lab.swt.repair import FIX_RECORDS, RepairSettings, grade_fixes
+from refute_lab.swt.tasks import GradingSettings, GradingTask, grade_tasks
 from refute_lab.verbs.data import prepare
 
 from ..projects import NO_PLUGINS, Project

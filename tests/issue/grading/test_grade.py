@@ -9,9 +9,9 @@ import pytest
 from refute.core.problems import IssueKey
 from refute.errors import WorkspaceUnavailable
 from refute.workspace.contract import Workspace
-from refute_lab.swt.grading.reference_reports import reference_report
-from refute_lab.swt.grading.tasks import golden_reports, with_golden_lines
+from refute_lab.swt.reference import reference_report
 from refute_lab.swt.states import state_reports
+from refute_lab.swt.tasks import golden_reports, with_golden_lines
 
 from ..shop import (
     CART,

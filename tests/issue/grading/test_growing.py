@@ -14,7 +14,7 @@ from refute.errors import InputError, WorkspaceUnavailable
 from refute.workspace.contract import Failure, TestReport, TestResult
 from refute.workspace.running import NO_TESTS
 from refute_lab.datasets.swe import IssueItem
-from refute_lab.swt.grading.grade import Evidence, grade_evidence, unrunnable
+from refute_lab.swt.grade import Evidence, grade_evidence, unrunnable
 from refute_lab.verbs.grade import (
     FixGradeResult,
     GradeResult,
@@ -55,7 +55,7 @@ def item(number: int, text: str = "") -> IssueItem:
 @pytest.mark.parametrize("task", ["tests", "repair"])
 def test_a_dataset_that_grew(task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks = "tasks" if task == "tests" else "repair"
-    monkeypatch.setattr(f"refute_lab.swt.grading.{tasks}.Processes", Here)
+    monkeypatch.setattr(f"refute_lab.swt.{tasks}.Processes", Here)
     monkeypatch.setattr(Here, "done", [])
     empty = tmp_path / "empty.jsonl"
     empty.write_text("")

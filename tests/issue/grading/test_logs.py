@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from refute.core.problems import IssueKey
 from refute.doors.command_line import cli
 from refute.errors import InputError
-from refute_lab.swt.grading.reference_logs import (
+from refute_lab.swt.reference import (
     directives,
     grade_logs,
     read_counts,

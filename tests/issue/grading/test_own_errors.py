@@ -12,11 +12,11 @@ from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.probe.running import _report
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs.records import ErrorRecord, WithFiles, as_data
-from refute_lab.swt.grading.grade import Terms
-from refute_lab.swt.grading.grade_records import GradeRecord
-from refute_lab.swt.grading.tasks import GradingSettings, GradingTask, _work
-from refute_lab.swt.grading.verdict import attributed, golden_runs
+from refute_lab.swt.grade import Terms
+from refute_lab.swt.grade_records import GradeRecord
 from refute_lab.swt.predictions import Prediction
+from refute_lab.swt.tasks import GradingSettings, GradingTask, _work
+from refute_lab.swt.verdict import attributed, golden_runs
 
 from ..shop import KEY, TESTS, Shop, diff, new_file
 

@@ -11,16 +11,16 @@ import pytest
 from refute.errors import InputError
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs.records import ErrorRecord
-from refute_lab.swt.grading.repair import (
+from refute_lab.swt.predictions import Prediction, read_predictions
+from refute_lab.swt.repair import (
     FixGrade,
     FixRecord,
     grade_fix,
     summarize_fixes,
     write_results,
 )
-from refute_lab.swt.grading.tasks import GradingTask
-from refute_lab.swt.predictions import Prediction, read_predictions
 from refute_lab.swt.states import state_reports
+from refute_lab.swt.tasks import GradingTask
 from refute_lab.verbs.report import read_resolved
 
 from ..shop import CART, KEY, PATCH, TESTS, Shop, diff

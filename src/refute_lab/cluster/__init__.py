@@ -1,1 +1,0 @@
-"""Units of a run on a Ray cluster."""

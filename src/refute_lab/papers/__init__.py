@@ -1,1 +1,0 @@
-"""The papers: their figures, cell by cell, and their values as presets."""

@@ -1,0 +1,319 @@
+"""A benchmark out of a repository's pull requests, in SWT-Bench's three stages (section 3.2).
+
+1. Merged pull requests that resolve an issue and touch tests.
+2. Their diffs split: the golden patch, and the golden tests.
+3. Those kept of which at least one golden test fails before and passes after the golden patch, the
+   same in each of N runs.
+
+What is run is journalled by what it depends on: the diff, and the environment that was asked for.
+So a run that was stopped goes on where it was, and so does one with more pull requests, or with an
+environment that was put right. Infrastructure trouble is no reason to drop a pull request: it is
+tried again by the next call. The reports of the first run are kept where `refute grade` finds them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from refute.core.problems import IssueProblem
+from refute.core.storage import cache_folder
+from refute.errors import WorkspaceUnavailable
+from refute.workspace.contract import Workspace
+from refute.workspace.inside import key_of
+from refute.workspace.patches import file_patches, split_tests, test_files, touched_files
+from refute.workspace.repositories import Clone, GitFailed, version_at
+from refute.workspace.running import holds_tests, rejection
+from refute_lab.runs.journal import Journal
+from refute_lab.runs.records import ErrorRecord
+from refute_lab.swt.grade import unrunnable
+from refute_lab.swt.pull_requests import (
+    ByKind,
+    Commit,
+    Issue,
+    Pull,
+    PullChange,
+    PullRecord,
+    change_of,
+    change_of_commit,
+    kinds_of,
+    measured,
+    resolved_issues,
+    texts_of,
+)
+from refute_lab.swt.states import PatchedState, run_lane, state_reports
+from refute_lab.swt.verdict import counted_lines
+from refute_lab.swt.workspaces import recipe_of_row
+
+REASONS = {
+    "not merged": 1,
+    "resolves no issue": 1,
+    "its issues are unknown": 1,
+    "its commits are not in the clone": 1,
+    "touches no test": 1,
+    "touches tests only": 2,
+    "binary or undecodable": 2,
+    "touches only test data": 2,
+    "does not apply": 3,
+    "does not finish": 3,
+    "no test fails before and passes after": 3,
+    "not in every run": 3,
+}
+"""Why a pull request is dropped, and the stage that drops it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a pull request's tests are run."""
+
+    environment: Mapping[str, Any]
+    """As the row names it: what was inferred is in it."""
+    spawn: Callable[[], Workspace]
+
+
+Preparer = Callable[[IssueProblem], Place]
+"""Makes the environment of a problem. Raises `WorkspaceUnavailable`."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSettings:
+    """How the third stage runs tests."""
+
+    runs: int = 5
+    """N: the paper's authors ran five times."""
+    timeout: float = 1800.0
+    """Seconds for one run of the golden test files."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltBenchmark:
+    """What came of a set of pull requests."""
+
+    rows: tuple[dict[str, Any], ...]
+    """SWE-bench's fields, which SWT-Bench shares, and `measured` (see `pull_records.measured`)."""
+    dropped: Mapping[str, int]
+    """Reason (one of `REASONS`) -> number of pull requests."""
+    unavailable: Mapping[str, str]
+    """Instance id -> why its tests could not be run, to be tried again."""
+
+
+class _Dropped(Exception):
+    """The pull request is not part of the benchmark; the message is one of `REASONS`."""
+
+
+def build(
+    candidates: Sequence[Pull | Commit],
+    issues: Mapping[int, Issue],
+    clone: Clone,
+    prepare: Preparer,
+    journal: Journal[PullRecord],
+    settings: BuildSettings,
+    *,
+    environment: Any = None,
+    progress: Callable[[str], None] = lambda line: None,
+    kept: Callable[[Sequence[dict[str, Any]]], None] = lambda rows: None,
+) -> BuiltBenchmark:
+    """Take pull requests, or commits whose issue is known, through the three stages.
+
+    `environment`: what was asked for (JSON data), which what was run is kept under. `progress` gets
+    a line for each step; `kept` all rows so far, whenever there is one more.
+    """
+    rows: list[dict[str, Any]] = []
+    dropped: Counter[str] = Counter()
+    unavailable: dict[str, str] = {}
+    for one in candidates:
+        try:
+            row = _row(one, issues, clone)
+            stage = _Stage(row, prepare, journal, settings, environment, progress)
+            rows.append(stage.validated())
+            progress(f"{one.id}: kept{stage.told()}")
+            kept(rows)
+        except _Dropped as reason:
+            dropped[str(reason)] += 1
+            progress(f"{one.id}: {reason}")
+        except WorkspaceUnavailable as error:
+            unavailable[one.id] = " ".join(str(error).split())
+            progress(f"{one.id}: tests cannot be run: {unavailable[one.id]}")
+    return BuiltBenchmark(tuple(rows), dict(dropped), unavailable)
+
+
+# -- stages 1 and 2 --------------------------------------------------------------------------------
+
+
+def _row(one: Pull | Commit, issues: Mapping[int, Issue], clone: Clone) -> dict[str, Any]:
+    """SWE-bench's fields, before any test was run. Raises `_Dropped`."""
+    if isinstance(one, Commit):
+        change, text, created = change_of_commit(one, clone), one.issue, ""
+    else:
+        change, text, created = *_resolving(one, issues, clone), one.created_at
+    tests, patch = split_tests(change.diff)
+    if not tests:
+        raise _Dropped("touches no test")
+    if not patch:
+        raise _Dropped("touches tests only")
+    if any(part.binary for part in file_patches(change.diff)) or "\ufffd" in change.diff:
+        raise _Dropped("binary or undecodable")
+    if not any(holds_tests(_source(clone, change.head, path)) for path in test_files(tests)):
+        raise _Dropped("touches only test data")
+    return {
+        "instance_id": one.id,
+        "repo": one.repo,
+        "base_commit": change.base,
+        "problem_statement": text,
+        "hints_text": "",
+        "created_at": created or _date(clone, change.head),
+        "patch": patch,
+        "test_patch": tests,
+        "version": version_at(clone, change.base),
+        "environment_setup_commit": change.base,
+    }
+
+
+def _resolving(pull: Pull, issues: Mapping[int, Issue], clone: Clone) -> tuple[PullChange, str]:
+    """What a pull request changed, and the text of its issues. Raises `_Dropped`."""
+    if not pull.merged:
+        raise _Dropped("not merged")
+    change = change_of(pull, clone)
+    numbers = resolved_issues(pull, change.messages if change else "")
+    if not numbers:
+        raise _Dropped("resolves no issue")
+    known = [number for number in numbers if number in issues]
+    if not known:
+        raise _Dropped("its issues are unknown")
+    if change is None:
+        raise _Dropped("its commits are not in the clone")
+    return change, texts_of(known, issues)
+
+
+def _source(clone: Clone, commit: str, path: str) -> str:
+    try:
+        return clone.git("show", f"{commit}:{path}").decode("utf-8", "replace")
+    except GitFailed:
+        return ""  # the change takes it away
+
+
+def _date(clone: Clone, commit: str) -> str:
+    return clone.git("show", "-s", "--format=%cI", commit).decode().strip()
+
+
+# -- stage 3 ---------------------------------------------------------------------------------------
+
+
+class _Stage:
+    """The runs of one pull request's golden tests."""
+
+    def __init__(
+        self,
+        row: dict[str, Any],
+        prepare: Preparer,
+        journal: Journal[PullRecord],
+        settings: BuildSettings,
+        environment: Any,
+        progress: Callable[[str], None],
+    ) -> None:
+        self._row, self._prepare, self._progress = row, prepare, progress
+        self._journal, self._settings = journal, settings
+        self._place: Place | None = None
+        self._runs: list[PullRecord] = []
+        depends = (row["base_commit"], row["patch"], row["test_patch"], environment)
+        self._key = key_of("build", 1, *depends)
+
+    def validated(self) -> dict[str, Any]:
+        """The row with its environment and lists of tests. Raises `_Dropped`,
+        `WorkspaceUnavailable`."""
+        found: list[ByKind] = []
+        kept: set[str] | None = None
+        for number in range(1, self._settings.runs + 1):
+            record = self._record(number)
+            if record.golden is None:
+                raise _Dropped(record.dropped)
+            self._runs.append(record)
+            found.append(record.golden)
+            passing = set(record.golden["f2p"])
+            kept = passing if kept is None else kept & passing
+            if not kept:
+                first = "no test fails before and passes after"
+                raise _Dropped(first if number == 1 else "not in every run")
+        stays = set.intersection(*(set(run["p2p"]) for run in found))
+        first_run = self._runs[0]
+        return {
+            **self._row,
+            **({"environment": first_run.environment} if first_run.environment else {}),
+            "FAIL_TO_PASS": [test for test in found[0]["f2p"] if test in (kept or ())],
+            "PASS_TO_PASS": [test for test in found[0]["p2p"] if test in stays],
+            "measured": {
+                **measured(first_run.existing or {}, found[0], self._settings.runs),
+                "seconds": first_run.seconds,
+            },
+        }
+
+    def told(self) -> str:
+        """What the runs found, for people."""
+        golden = self._runs[0].golden or {}
+        seconds = sum(run.seconds for run in self._runs)
+        return f": {len(golden['f2p'])} F→P, {len(golden['p2p'])} P→P, {seconds:.0f} s"
+
+    def _record(self, number: int) -> PullRecord:
+        identity = self._row["instance_id"]
+        name = f"run:{identity}:{self._key}:{number}"
+        known = self._journal.records.get(name)
+        if known is not None and not isinstance(known, ErrorRecord):
+            late = known.dropped == "does not finish" and known.timeout < self._settings.timeout
+            if not late:
+                return known
+        if self._place is None:
+            self._progress(f"{identity}: making its environment")
+            self._place = self._prepare(_problem(self._row))
+        self._progress(f"{identity}: run {number}/{self._settings.runs}")
+        start = time.monotonic()
+        record = replace(
+            self._run(self._place, first=number == 1),
+            id=name,
+            environment=dict(self._place.environment),
+            timeout=self._settings.timeout,
+            seconds=round(time.monotonic() - start, 1),
+        )
+        self._journal.append(record)
+        return record
+
+    def _run(self, place: Place, *, first: bool) -> PullRecord:
+        """One run of the golden tests on both codes; the first one runs the existing tests as well,
+        in the states that `refute grade` runs. Raises `WorkspaceUnavailable`."""
+        row = {**self._row, "environment": place.environment}
+        fix, tests = row["patch"], row["test_patch"]
+        if not _applies(place, fix, tests):
+            return PullRecord(id="", dropped="does not apply")
+        files, lines, touched = test_files(tests), counted_lines(fix), touched_files(fix)
+        states = [
+            PatchedState(code, patch, files, lines, touched, kept=first)
+            for patch in ((tests, "") if first else (tests,))
+            for code in ("", fix)
+        ]
+        problem = replace(_problem(row), recipe=recipe_of_row(row))
+        store = state_reports(cache_folder() / "states" if first else None, problem, "local")
+        reports = run_lane(states, place.spawn, store, timeout=self._settings.timeout)
+        if why := unrunnable(reports[1]):
+            raise WorkspaceUnavailable(f"the golden tests do not run with the golden patch: {why}")
+        if not all(report.status == "finished" and report.trusted for report in reports):
+            return PullRecord(id="", dropped="does not finish")
+        existing = kinds_of(*reports[2:]) if first else None
+        return PullRecord(id="", golden=kinds_of(*reports[:2]), existing=existing)
+
+
+def _problem(row: Mapping[str, Any]) -> IssueProblem:
+    return IssueProblem(
+        id=row["instance_id"],
+        repo=row["repo"],
+        base_commit=row["base_commit"],
+        text=row["problem_statement"],
+        created_at=row["created_at"],
+    )
+
+
+def _applies(place: Place, fix: str, tests: str) -> bool:
+    """Whether the golden tests apply to the original and to the fixed code."""
+    with place.spawn() as workspace:
+        return not (rejection(workspace, tests) or rejection(workspace, fix, tests))

@@ -1,1 +1,0 @@
-"""Benchmarks of issues made out of pull requests."""

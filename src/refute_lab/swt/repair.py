@@ -1,0 +1,397 @@
+"""Does a fix resolve its issue? By the golden tests, as SWE-bench does.
+
+The fix takes the golden patch's place, the golden tests are applied after it, and every one of them
+that goes from fail to pass, or stays at pass, with the golden patch has to pass with the fix. Which
+these are is measured here; the dataset's FAIL_TO_PASS and PASS_TO_PASS, which are wrong in places
+(docs/swtbench.md), give a second verdict (`by_lists`).
+
+What a fix does to tests and to their runner's files is left out, so it cannot pass that way; nor
+does it pass where failures planted in the tests are not seen (`refute.workspace.control`).
+
+`refute grade --task repair`: fixes over a dataset in worker processes, journalled one by one.
+
+An instance that cannot be graded for a reason that is not the fix's own has an error record; it
+stops no other, and is tried again when the run goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Any, Literal
+
+from refute.core.methods import Spawn
+from refute.core.problems import IssueKey
+from refute.core.processes import shared_slots
+from refute.core.storage import cache_folder, write_atomically
+from refute.errors import InputError, WorkspaceUnavailable
+from refute.workspace.contract import TestReport
+from refute.workspace.control import turned_green
+from refute.workspace.factory import Backend
+from refute.workspace.patches import file_patches, split_fix, test_files, touched_files
+from refute.workspace.running import ReportCache, TestStatus, rejection, statuses
+from refute_lab.figures import Figure, mean
+from refute_lab.runs.executors import Executor, Processes
+from refute_lab.runs.records import Count, ErrorRecord, Number, Schema
+from refute_lab.runs.run import Ending, Run
+from refute_lab.swt.predictions import Prediction, write_predictions
+from refute_lab.swt.states import PatchedState, run_lane, state_reports
+from refute_lab.swt.tasks import GradingTask, content_of, grown, stands
+from refute_lab.swt.verdict import attributed, counted_lines, golden_runs, transitions
+from refute_lab.swt.workspaces import spawner
+
+FixStatus = Literal[
+    "resolved", "empty", "no_code", "not_applicable", "conflict", "not_trusted", "timeout",
+    "crashed", "fails", "breaks",
+]  # fmt: skip
+"""`no_code`: it changes tests alone; `conflict`: the golden tests do not apply after it; `fails`: a
+test that the golden patch turns green fails; `breaks`: only such as passed before fail."""
+
+RunStates = Callable[..., list[TestReport]]
+"""Of patched states, their reports."""
+Meddles = Callable[[str, TestReport, Collection[str]], bool]
+"""Of tests, their report with the fix, and ids of those that pass: whether that says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixGrade:
+    """What the golden tests say about one fix."""
+
+    status: FixStatus
+    wanted: int = 0
+    """Golden tests that go from fail to pass with the golden patch."""
+    failing: tuple[str, ...] = ()
+    """Those of them that do not pass with the fix."""
+    kept: int = 0
+    """Golden tests that stay at pass with the golden patch."""
+    broken: tuple[str, ...] = ()
+    """Those of them that do not pass with the fix."""
+    by_lists: bool | None = None
+    """Whether all of the dataset's FAIL_TO_PASS and PASS_TO_PASS that have results here pass; None:
+    no golden test was run with the fix, or none is listed."""
+    left_out: tuple[str, ...] = ()
+    """Files of the fix that are tests or their runner's."""
+    remark: str = ""
+
+    @property
+    def resolved(self) -> bool:
+        return self.status == "resolved"
+
+    @property
+    def applied(self) -> bool:
+        """Whether it changes code and applies to the original code."""
+        return self.status not in ("empty", "no_code", "not_applicable")
+
+
+def grade_fix(
+    fix: str,
+    key: IssueKey,
+    spawn: Spawn,
+    store: ReportCache,
+    *,
+    timeout: float,
+    slot: AbstractContextManager[Any] | None = None,
+) -> FixGrade:
+    """Grade a fix (unified diff). `spawn` opens a workspace at the base commit; `slot` is held
+    while tests run.
+
+    Raises `WorkspaceUnavailable`, also where the golden tests reproduce nothing: then nobody knows.
+    """
+    if not fix.strip():
+        return FixGrade("empty")
+    tests, code = code_of(fix)
+    left_out = tuple(part.path for part in file_patches(tests))
+    if not code.strip():
+        return FixGrade("no_code" if tests.strip() else "not_applicable", left_out=left_out)
+    with spawn() as workspace:
+        why = rejection(workspace, code)
+    if why:
+        return FixGrade("not_applicable", left_out=left_out, remark=" ".join(why.split())[:300])
+    run = states_run(spawn, store, timeout=timeout, slot=slot)
+    meddles = meddling(code, spawn, timeout=timeout, slot=slot)
+    return resolution(code, key, spawn, run, meddles, left_out=left_out)
+
+
+def code_of(fix: str) -> tuple[str, str]:
+    """The parts of a fix that touch tests or how they are run, and the code in it."""
+    return split_fix(fix if fix.endswith("\n") else f"{fix}\n")
+
+
+def states_run(
+    spawn: Spawn,
+    store: ReportCache,
+    *,
+    timeout: float,
+    slot: AbstractContextManager[Any] | None = None,
+) -> RunStates:
+    """What runs states in one workspace, one after another."""
+
+    def run(*states: PatchedState) -> list[TestReport]:
+        return run_lane(states, spawn, store, timeout=timeout, slot=slot)
+
+    return run
+
+
+def meddling(
+    code: str,
+    spawn: Spawn,
+    *,
+    timeout: float,
+    slot: AbstractContextManager[Any] | None = None,
+) -> Meddles:
+    """What tells whether tests that pass with the code do so whatever they assert."""
+
+    def meddles(tests: str, report: TestReport, ids: Collection[str]) -> bool:
+        green = [result for result in report.results if result.id in ids]
+        with slot or nullcontext(), spawn() as workspace:
+            files = test_files(tests)
+            return bool(turned_green(workspace, (code, tests), files, green, timeout=timeout))
+
+    return meddles
+
+
+def resolution(
+    code: str,
+    key: IssueKey,
+    spawn: Spawn,
+    run: RunStates,
+    meddles: Meddles,
+    *,
+    left_out: tuple[str, ...] = (),
+) -> FixGrade:
+    """The golden tests' word on code that applies. Raises as `grade_fix`."""
+    files = test_files(key.test_patch)
+    # The counted lines are those of grading, so that its golden states are found in the store.
+    counted = counted_lines(key.patch), touched_files(key.patch)
+    (before,) = run(PatchedState("", key.test_patch, files, *counted))
+    (after,) = run(PatchedState(key.patch, key.test_patch, files, *counted))
+    found = transitions(statuses(before), statuses(after)).values()
+    wanted = [one.test for one in found if (one.before, one.after) == ("fail", "pass")]
+    kept = [one.test for one in found if (one.before, one.after) == ("pass", "pass")]
+    if not wanted:
+        raise WorkspaceUnavailable("the golden tests reproduce nothing here")
+    known = FixGrade("conflict", len(wanted), (), len(kept), (), None, left_out)
+    with spawn() as workspace:
+        if rejection(workspace, code, key.test_patch):
+            return known
+    (fixed,) = run(PatchedState(code, key.test_patch, files, kept=False))
+    stand = statuses(fixed)
+    failing = tuple(id for id in wanted if stand.of(id) != "pass")
+    broken = tuple(id for id in kept if stand.of(id) != "pass")
+    status = _status(fixed, failing, broken)
+    if status == "resolved" and meddles(key.test_patch, fixed, wanted):
+        status = "not_trusted"
+    lists = _by_lists(fixed, key)
+    return FixGrade(status, len(wanted), failing, len(kept), broken, lists, left_out, fixed.remark)
+
+
+def _status(fixed: TestReport, failing: Collection[str], broken: Collection[str]) -> FixStatus:
+    if not fixed.trusted:
+        return "not_trusted"
+    if fixed.status != "finished" and (failing or broken):
+        return "timeout" if fixed.status == "timeout" else "crashed"
+    return "fails" if failing else "breaks" if broken else "resolved"
+
+
+def _by_lists(fixed: TestReport, key: IssueKey) -> bool | None:
+    """The same question by the dataset's names, which are read from logs: a test's id (cut at its
+    first blank), its printed form, or the first line of its docstring."""
+    stand = statuses(fixed)
+    named: dict[str, list[TestStatus]] = {}
+    for result in fixed.results:
+        last = result.id.rsplit("::", 1)[-1]
+        for name in {result.id, *result.id.split()[:1], *result.names, last}:
+            named.setdefault(name, []).append(stand.of(result.id, result.file))
+    listed = [named[name] for name in (*key.fail_to_pass, *key.pass_to_pass) if name in named]
+    return all("fail" not in one and "pass" in one for one in listed) if listed else None
+
+
+# -- repair tasks ----------------------------------------------------------------------------------
+
+
+RESULTS, WRONG = "results.json", "wrong.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixRecord:
+    """The grade of one fix; see `FixGrade`."""
+
+    id: str
+    status: FixStatus
+    wanted: Count
+    failing: tuple[str, ...]
+    kept: Count
+    broken: tuple[str, ...]
+    by_lists: bool | None
+    left_out: tuple[str, ...]
+    remark: str
+    repo: str
+    seconds: Number
+    content: str | None = None
+    """`content_of` what was graded; None: of an older version."""
+
+
+FIX_RECORDS = Schema("fix grade", FixRecord)
+FixGrades = Mapping[str, FixRecord | ErrorRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class RepairSettings:
+    """Everything that the grades depend on; goes into the journal's header."""
+
+    dataset: str
+    predictions: str
+    """Where they were read from; `gold`: the golden patches."""
+    model: str
+    """`model_name_or_path` of the predictions."""
+    timeout: float = 1800.0
+    """Wall-clock seconds for one run of tests."""
+    workspace: Backend = "local"
+
+    def header(
+        self, tasks: Sequence[GradingTask], started: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The settings; `started`: the header of a run that is there, which may have grown."""
+        return grown({"kind": "fix grades", **asdict(self)}, tasks, started)
+
+
+def gold_fixes(keys: Sequence[IssueKey]) -> dict[str, Prediction]:
+    """The golden patches as the predictions of a model named ``gold``."""
+    return {key.id: Prediction(key.id, key.patch, "gold") for key in keys}
+
+
+def grade_fixes(
+    run: Run[FixRecord],
+    tasks: Sequence[GradingTask],
+    settings: RepairSettings,
+    *,
+    jobs: int,
+    executor: Executor | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Ending:
+    """Grade what has no grade, `jobs` runs of tests at once; `progress` is told how many have one.
+
+    Raises `WorkspaceUnavailable` when no worker can work.
+    """
+    return run.do(
+        {task.item.problem.id: task for task in tasks},
+        partial(_start, settings, shared_slots(jobs) if executor is None else None),
+        executor or Processes(jobs),
+        progress=progress,
+        stands=stands,
+        unavailable=WorkspaceUnavailable,
+    )
+
+
+def _start(
+    settings: RepairSettings, slots: AbstractContextManager[Any] | None
+) -> Callable[[tuple[str, GradingTask]], FixRecord | ErrorRecord]:
+    return partial(_work, settings, slots or Lock())
+
+
+def _work(
+    settings: RepairSettings, slots: AbstractContextManager[Any], named: tuple[str, GradingTask]
+) -> FixRecord | ErrorRecord:
+    id, task = named
+    start, problem, key = time.monotonic(), task.item.problem, task.item.key
+    store = state_reports(cache_folder() / "states", problem, settings.workspace)
+    spawn = spawner(problem, settings.workspace)
+    patch, timeout = task.prediction.patch, settings.timeout
+    try:
+        grade = attributed(
+            lambda: grade_fix(patch, key, spawn, store, timeout=timeout, slot=slots),
+            lambda: golden_runs(key, spawn, timeout=timeout),
+            lambda reason: FixGrade("not_trusted", remark=reason),
+        )
+    except (WorkspaceUnavailable, InputError) as error:
+        return ErrorRecord(id, " ".join(str(error).split()))
+    seconds = round(time.monotonic() - start, 3)
+    return FixRecord(
+        id=id, repo=problem.repo, seconds=seconds, content=content_of(task), **asdict(grade)
+    )
+
+
+# -- what they come to -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FixSummary:
+    """The figures of graded fixes."""
+
+    n: int
+    """Instances with a grade."""
+    resolved: Figure
+    """SWE-bench's figure: share of the instances."""
+    applied: Figure
+    by_lists: Figure
+    """The same as `resolved` by the dataset's own lists of tests, of those that have one."""
+    statuses: Mapping[str, int]
+    errors: Mapping[str, str]
+    """Instances without a grade, with the reason."""
+    resolved_ids: tuple[str, ...]
+
+
+def summarize_fixes(ids: Sequence[str], records: FixGrades) -> FixSummary:
+    """The figures over the instances that have a record, in the order of `ids`."""
+    found = [records[id] for id in ids if id in records]
+    grades = [one for one in found if not isinstance(one, ErrorRecord)]
+    return FixSummary(
+        n=len(grades),
+        resolved=mean(float(one.status == "resolved") for one in grades),
+        applied=mean(float(_applied(one)) for one in grades),
+        by_lists=mean(float(bool(one.by_lists)) for one in grades),
+        statuses=dict(Counter(one.status for one in grades).most_common()),
+        errors={one.id: one.error for one in found if isinstance(one, ErrorRecord)},
+        resolved_ids=tuple(one.id for one in grades if one.status == "resolved"),
+    )
+
+
+def _applied(record: FixRecord) -> bool:
+    return record.status not in ("empty", "no_code", "not_applicable")
+
+
+def write_results(
+    folder: Path, tasks: Sequence[GradingTask], records: FixGrades
+) -> tuple[Path, Path]:
+    """SWE-bench's report of a run, and the fixes that apply and resolve nothing (Table 5's wrong
+    patches), as files of the run's folder."""
+    ids = [task.item.problem.id for task in tasks]
+    summary = summarize_fixes(ids, records)
+    empty = [id for id in ids if _status_of(records, id) == "empty"]
+    graded = [id for id in ids if _status_of(records, id) not in ("", "empty")]
+    resolved = set(summary.resolved_ids)
+    document = {
+        "total_instances": len(ids),
+        "submitted_instances": len(ids) - len(empty),
+        "completed_instances": len(graded),
+        "resolved_instances": len(resolved),
+        "completed_ids": graded,
+        "empty_patch_ids": empty,
+        "error_ids": sorted(summary.errors),
+        "resolved_ids": [id for id in ids if id in resolved],
+        "unresolved_ids": [id for id in graded if id not in resolved],
+        "schema_version": 2,
+    }
+    results, wrong = folder / RESULTS, folder / WRONG
+    write_atomically(results, json.dumps(document, indent=1) + "\n")
+    write_predictions(wrong.resolve(), [t.prediction for t in tasks if _is_wrong(records, t)])
+    return results, wrong
+
+
+def _is_wrong(records: FixGrades, task: GradingTask) -> bool:
+    record = records.get(task.item.problem.id)
+    if record is None or isinstance(record, ErrorRecord):
+        return False
+    return _applied(record) and record.status not in ("resolved", "conflict")
+
+
+def _status_of(records: FixGrades, id: str) -> str:
+    record = records.get(id)
+    return "" if record is None or isinstance(record, ErrorRecord) else record.status

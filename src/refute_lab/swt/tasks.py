@@ -1,0 +1,330 @@
+"""`refute grade`: predictions over a dataset in worker processes, journalled one by one.
+
+The reports of all states come into the run's folder before the record of an instance, so that a run
+can be graded again without running anything. An instance that cannot be graded for a reason
+that is not the prediction's own has an error record; it stops no other, and is tried again when the
+run goes on.
+
+What is graded, and how a run of grades may grow: tests and fixes alike.
+
+What a grade is of stands in its record, not in the journal's header. So a run goes on where its
+dataset has more instances, and an instance that has changed since is graded anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Any, Protocol
+
+from refute.core.methods import Spawn
+from refute.core.problems import IssueKey, IssuePrediction
+from refute.core.processes import cores, shared_slots
+from refute.core.storage import cache_folder
+from refute.errors import InputError, WorkspaceUnavailable
+from refute.workspace.contract import Workspace
+from refute.workspace.factory import Backend
+from refute.workspace.patches import test_files
+from refute.workspace.running import ReportCache, rejection
+from refute_lab.datasets.swe import IssueItem
+from refute_lab.runs.executors import Executor, Processes
+from refute_lab.runs.records import ErrorRecord, WithFiles
+from refute_lab.runs.run import Ending, Run
+from refute_lab.swt.grade import (
+    Conflict,
+    Evidence,
+    IssueGrade,
+    Terms,
+    covered_by,
+    grade_prediction,
+    run_states,
+)
+from refute_lab.swt.grade_records import (
+    GoldenCheck,
+    GradeRecord,
+    evidence_files,
+    grade_record,
+)
+from refute_lab.swt.predictions import PatchType, Prediction, patch_of
+from refute_lab.swt.states import state_reports
+from refute_lab.swt.verdict import (
+    Executable,
+    Verdict,
+    attributed,
+    executable_lines,
+    golden_runs,
+    missing_fail_to_pass,
+    works,
+)
+from refute_lab.swt.workspaces import spawner
+
+# -- growing ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GradingTask:
+    """One instance with what was predicted for it."""
+
+    item: IssueItem
+    prediction: Prediction
+    """Its patch is "" where nothing was predicted."""
+
+
+class Graded(Protocol):
+    """A record of a grade."""
+
+    @property
+    def content(self) -> str | None:
+        """`content_of` its task; None: of an older version."""
+
+
+def digest_of(*parts: object) -> str:
+    """Of instances and predictions, as far as grades depend on them."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(repr(part).encode(errors="surrogatepass"))
+    return digest.hexdigest()[:32]
+
+
+def content_of(task: GradingTask) -> str:
+    """A digest of the instance and one of the prediction."""
+    return f"{digest_of(task.item)}-{digest_of(task.prediction)}"
+
+
+def stands(task: GradingTask, record: Graded) -> bool:
+    """Whether the record is the grade of the task as it is now."""
+    return record.content in (None, content_of(task))
+
+
+def grown(
+    header: Mapping[str, Any], tasks: Sequence[GradingTask], started: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """The header of a run, as the one that is there has it.
+
+    `started`: the header of a run that is there. It keeps the name of the dataset that it was
+    started with; one of an older version holds a digest of all instances and predictions.
+    """
+    if started is None or started.get("kind") != header["kind"]:
+        return dict(header)
+    kept = {"dataset": started.get("dataset")}
+    if "content" in started:
+        kept["content"] = digest_of(*((task.item, task.prediction) for task in tasks))
+    return {**header, **kept}
+
+
+def check_growth(
+    directory: Path,
+    records: Mapping[str, Any],
+    tasks: Sequence[GradingTask],
+    dataset: str,
+) -> None:
+    """Raise `InputError` where the run in a folder has grades of instances that are not among the
+    tasks, or of another prediction. `records`: `Graded` ones and errors, by instance."""
+    if left := sorted(records.keys() - {task.item.problem.id for task in tasks}):
+        told = f"holds grades of instances that {dataset} lacks, e.g. {left[0]}"
+        raise InputError(f"{directory}: {told}; give another folder")
+    for task in tasks:
+        id = task.item.problem.id
+        record = records.get(id)
+        if record is None or isinstance(record, ErrorRecord) or record.content is None:
+            continue
+        if record.content.partition("-")[2] != digest_of(task.prediction):
+            told = f"was started with another prediction for {id}"
+            raise InputError(f"{directory}: {told}; use the same ones, or another folder")
+
+
+RUN_MEMORY = 2 << 30
+"""Bytes that one run of tests may well need."""
+
+
+@dataclass(frozen=True, slots=True)
+class GradingSettings:
+    """Everything that the grades depend on; goes into the journal's header."""
+
+    dataset: str
+    predictions: str
+    """Where they were read from; `gold`: the golden tests."""
+    model: str
+    """`model_name_or_path` of the predictions."""
+    terms: Terms
+    workspace: Backend = "local"
+    types: tuple[PatchType, ...] = ("vanilla",)
+    """How the predictions are read: the first type that gives a patch which applies."""
+
+    def header(
+        self, tasks: Sequence[GradingTask], started: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The settings; `started`: the header of a run that is there, which may have grown."""
+        settings = asdict(self)
+        if self.terms.executable == Terms().executable:
+            del settings["terms"]["executable"]  # as runs were started with before there was it
+        return grown({"kind": "grades", **settings}, tasks, started)
+
+
+def default_jobs() -> int:
+    """How many runs of tests this machine takes at once: its cores, within its free memory."""
+    try:
+        match = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
+    except OSError:
+        match = None
+    if match is None:
+        return cores()
+    return max(1, min(cores(), int(match[1]) * 1024 // RUN_MEMORY))
+
+
+def grade_tasks(
+    run: Run[GradeRecord],
+    tasks: Sequence[GradingTask],
+    settings: GradingSettings,
+    *,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Ending:
+    """Grade what has no grade; `progress` is told how many have one.
+
+    At most `jobs` runs of tests at once (None: `default_jobs`), in as many processes, or where
+    `executor` does them. Raises `WorkspaceUnavailable` when no worker can work.
+    """
+    jobs = jobs or default_jobs()
+    slots = shared_slots(jobs) if executor is None else None
+    return run.do(
+        {task.item.problem.id: task for task in tasks},
+        partial(_start, settings, slots),
+        executor or Processes(jobs),
+        progress=progress,
+        stands=stands,
+        unavailable=WorkspaceUnavailable,
+    )
+
+
+# -- in a worker -----------------------------------------------------------------------------------
+
+
+def _start(
+    settings: GradingSettings, slots: AbstractContextManager[Any] | None
+) -> Callable[[tuple[str, GradingTask]], WithFiles | ErrorRecord]:
+    """`slots`: what all workers share; None: each runs tests one at a time."""
+    return partial(_work, settings, slots or Lock())
+
+
+def grade_task(
+    settings: GradingSettings, slots: AbstractContextManager[Any], task: GradingTask
+) -> tuple[IssueGrade, GoldenCheck | None]:
+    """The grade of one prediction, and whether the golden tests work here (None: not run).
+
+    `slots` is held while tests run. Raises `WorkspaceUnavailable`, `InputError`.
+    """
+    key = task.item.key
+    spawn = spawner(task.item.problem, settings.workspace)
+    grade = attributed(
+        lambda: _grade(settings, slots, task, spawn),
+        lambda: golden_runs(key, spawn, timeout=settings.terms.timeout),
+        lambda reason: IssueGrade(key.id, Verdict("not_trusted", remarks=(reason,))),
+    )
+    if grade.evidence is None or settings.terms.mode != "tests":
+        return grade, None
+    golden = grade.evidence.golden
+    return grade, GoldenCheck(works(golden), tuple(missing_fail_to_pass(golden, key)))
+
+
+def _work(
+    settings: GradingSettings, slots: AbstractContextManager[Any], named: tuple[str, GradingTask]
+) -> WithFiles | ErrorRecord:
+    """The record of one instance with its evidence."""
+    _, task = named
+    start = time.monotonic()
+    problem = task.item.problem
+    try:
+        grade, check = grade_task(settings, slots, task)
+    except (WorkspaceUnavailable, InputError) as error:
+        return ErrorRecord(problem.id, " ".join(str(error).split()))
+    seconds = time.monotonic() - start
+    record = grade_record(grade, golden=check, repo=problem.repo, seconds=seconds)
+    return WithFiles(replace(record, content=content_of(task)), evidence_files(grade))
+
+
+def _grade(
+    settings: GradingSettings, slots: AbstractContextManager[Any], task: GradingTask, spawn: Spawn
+) -> IssueGrade:
+    problem, prediction = task.item.problem, task.prediction
+    patch = prediction.patch
+    if patch.strip() and settings.types != ("vanilla",):
+        with spawn() as workspace:
+            patch = _read(prediction, settings.types, workspace)
+    key, terms = task.item.key, settings.terms
+    store = state_reports(cache_folder() / "states", problem, settings.workspace)
+    predicted = IssuePrediction(problem.id, patch)
+    grade = grade_prediction(predicted, key, spawn, store=store, terms=terms, slot=slots)
+    if terms.executable == "own" or terms.mode != "tests":
+        return grade
+    golden = golden_reports(key, spawn, store=store, timeout=terms.timeout, slot=slots)
+    return with_golden_lines(grade, key, golden, terms.executable)
+
+
+def _read(prediction: Prediction, types: Sequence[PatchType], workspace: Workspace) -> str:
+    """The prediction as a diff against the files of the repository."""
+
+    def text(path: str) -> str | None:
+        try:
+            return workspace.read(path).decode("utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+
+    def applies(patch: str) -> bool:
+        return not rejection(workspace, patch)
+
+    read = patch_of(prediction, types, text, applies)
+    # What could not be read as any of the types is graded as it stands: it does not apply.
+    return read.patch or prediction.patch
+
+
+# -- one set of executable lines for all predictions: that of the golden tests' run ---------------
+#
+# What grading finds executable is what the predicted tests' files or the golden ones execute, and
+# for a prediction that was not run nothing. So the denominator of ΔC differs a little from method
+# to method. SWT-Bench's section 3.3 defines X* by the original suite and the golden tests alone;
+# here these are run once for an instance (their reports are kept) and count for every prediction,
+# also for one that does not apply.
+
+
+def golden_reports(
+    key: IssueKey,
+    spawn: Callable[[], Workspace],
+    *,
+    store: ReportCache,
+    timeout: float,
+    slot: AbstractContextManager[Any] | None = None,
+) -> Evidence:
+    """The golden tests' files without and with the golden tests, as evidence about them.
+
+    Raises `WorkspaceUnavailable` where the golden tests do not end on the fixed code.
+    """
+    tests, terms = key.test_patch, Terms(timeout=timeout)
+    evidence = run_states(tests, key, spawn, store, terms, slot, test_files(tests))
+    if isinstance(evidence, Conflict):
+        raise WorkspaceUnavailable(f"the golden tests cannot be applied: {evidence.why}")
+    after = evidence.golden[1]
+    if after.status != "finished":
+        why = f"the golden tests do not finish: {after.status} {after.remark}"
+        raise WorkspaceUnavailable(why)
+    return evidence
+
+
+def with_golden_lines(
+    grade: IssueGrade, key: IssueKey, golden: Evidence, rule: Executable
+) -> IssueGrade:
+    """The grade with ΔC over the lines that the golden run executes (`rule`: golden or printed)."""
+    lines = executable_lines(key.patch, base=golden.base, golden=golden.golden, rule=rule)
+    reached = covered_by(key, golden, lines)
+    found = replace(reached, covered_removed=(), covered_added=())
+    if grade.evidence is not None and grade.coverage is not None:
+        found = covered_by(key, grade.evidence, lines)
+    return replace(grade, coverage=found, golden_coverage=reached)
