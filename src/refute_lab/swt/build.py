@@ -20,10 +20,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from refute.core.problems import IssueProblem
-from refute.core.storage import cache_folder
+from refute.core.storage import cache_folder, key_of
 from refute.errors import WorkspaceUnavailable
 from refute.workspace.contract import Workspace
-from refute.workspace.inside import key_of
 from refute.workspace.patches import file_patches, split_tests, test_files, touched_files
 from refute.workspace.repositories import Clone, GitFailed, version_at
 from refute.workspace.running import holds_tests, rejection
