@@ -21,7 +21,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -30,14 +29,7 @@ from packages import Half, Source, draw, half_of, modules, parser, share, work
 
 from refute.core.problems import Scenario
 from refute.function.project import surroundings
-from refute.function.scenarios.carving import (
-    Package,
-    carve,
-    classes_around,
-    find_tests,
-    instances_of,
-    read_package,
-)
+from refute.function.scenarios.carving import TestIndex, carve, classes_around, instances_of
 from refute.function.scenarios.described import Described, describe_module
 from refute.function.scenarios.observation import LIMITS, observe, same_value
 from refute.function.scenarios.pieces import Piece
@@ -94,25 +86,16 @@ def _public(body: list[ast.stmt], source: Source, prefix: str) -> Iterator[Calla
         yield Callable(source, prefix + node.name, kind)
 
 
-@lru_cache(maxsize=2)
-def _package(root: Path, name: str) -> Package:
-    return read_package(root, name)
-
-
 def _carved(
     one: Callable, module: str, tests: Path, described: Described
 ) -> tuple[list[Scenario], dict[str, tuple[Piece, ...]]]:
     """Scenarios from the project's tests, and how they make objects."""
-    top = module.partition(".")[0]
-    root = one.source.path.resolve().parents[module.count(".")]
-    if one.source.path.name == "__init__.py":
-        root = root.parent
     target = f"{module}:{one.name}"
     classes = classes_around(module, one.name, described)
     names = [one.name, *(place.partition(":")[2] for place in classes)]
-    files = find_tests(tests / one.package, module, names)
-    package = _package(root, top)
-    found = carve(files, [target, *classes], names=package, seen_from=module).scenarios
+    files = TestIndex(tests / one.package, module.partition(".")[0]).find(module, names)
+    text = one.source.path.read_text("utf-8", errors="replace")
+    found = carve(files, [target, *classes], module=module, text=text)
     return found[target], instances_of(classes, found)
 
 

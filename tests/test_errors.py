@@ -61,7 +61,6 @@ def test_every_exception_that_leaves_a_module_is_in_the_tree() -> None:
             if public and not issubclass(value, allowed):
                 strays[f"{module.name}.{name}"] = value
     assert sorted(strays) == [
-        "refute.function.scenarios.carving.slicing.CannotCarve",  # counted, and no scenario
         "refute.models.checkpoint.TooLarge",  # halves the batch
         "refute.models.openai.BodyRefused",  # said by the HTTP client only
         "refute.sandbox.warm.InDoubt",  # the job runs without the warm process

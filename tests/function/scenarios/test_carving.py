@@ -9,12 +9,10 @@ import pytest
 
 from refute.core.problems import Scenario
 from refute.function.scenarios.carving import (
-    Package,
+    TestIndex,
     called_on_instances,
     carve,
-    find_tests,
     instances_of,
-    read_package,
 )
 from refute.function.scenarios.described import ClassInfo, Described, Parameter, Signature
 
@@ -46,33 +44,27 @@ class Other:
     def add(self, name): ...
 
 
-Basket = Cart
-
-
 def slug(text, sep="-"): ...
-def rounded(by): ...
 def fetch(url): ...
 '''
 
 
-@pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
-    root = tmp_path_factory.mktemp("shop")
-    (root / "shop").mkdir()
-    (root / "shop" / "__init__.py").write_text("from .cart import Cart, slug\n")
-    (root / "shop" / "cart.py").write_text(CART)
-    return read_package(root, "shop")
+def carved(
+    name: str, text: str, file: str = "tests/test_cart.py", module: str = "shop.cart"
+) -> list[str]:
+    return [one.source for one in carve_all([(file, dedent(text))], name, module=module)]
 
 
-def carved(package: Package, name: str, text: str, file: str = "tests/test_cart.py") -> list[str]:
+def carve_all(
+    files: list[tuple[str, str]], name: str, module: str = "shop.cart", **how: int
+) -> list[Scenario]:
     target = f"shop.cart:{name}"
-    found = carve([(file, dedent(text))], [target], names=package).scenarios[target]
-    return [one.source for one in found]
+    text = CART if module == "shop.cart" else ""
+    return carve(files, [target], module=module, text=text, **how)[target]
 
 
-def only(package: Package, name: str, text: str) -> Scenario:
-    target = f"shop.cart:{name}"
-    [one] = carve([("test_x.py", dedent(text))], [target], names=package).scenarios[target]
+def only(name: str, text: str) -> Scenario:
+    [one] = carve_all([("test_x.py", dedent(text))], name)
     return one
 
 
@@ -94,19 +86,19 @@ def only(package: Package, name: str, text: str) -> Scenario:
         ("key = str.lower\nslug(key('A'))", ["key = str.lower\nslug(key('A'))"]),
         ("x = [1]\nx.append(2)\nslug(x)", ["x = [1]\nx.append(2)\nslug(x)"]),
         ("x = {}\nx['a'] = 1\ny = 2\nslug(x)", ["x = {}\nx['a'] = 1\nslug(x)"]),
-        ("class A: ...\nslug(A())", []),
-        ("def up(t):\n    return t * 2\nslug(up('a'))", ["up = lambda t: t * 2\nslug(up('a'))"]),
-        ("a = 1\ndef inner(b):\n    slug(a)\n    slug(b)\na = 2", ["a = 2\nslug(a)"]),
+        ("class A: ...\nslug(A())", ["class A:\n    ...\nslug(A())"]),
+        ("def up(t):\n    t\nslug(up('a'))", ["def up(t):\n    t\nslug(up('a'))"]),
+        ("a = 1\nwhile a:\n    b = slug(a)\nslug(b)", []),
         ("with open('f') as file:\n    slug(file)", ["file = open('f')\nslug(file)"]),
     ],
 )  # fmt: skip
-def test_the_statements_that_a_call_needs(package: Package, body: str, expected: list[str]) -> None:
+def test_the_statements_that_a_call_needs(body: str, expected: list[str]) -> None:
     indented = "\n".join(f"    {line}" for line in body.split("\n"))
     text = f"import pytest\nfrom shop import slug\n\ndef test_it():\n{indented}\n"
-    assert carved(package, "slug", text) == expected
+    assert carved("slug", text) == expected
 
 
-def test_methods_with_what_was_done_to_the_object_before(package: Package) -> None:
+def test_methods_with_what_was_done_to_the_object_before() -> None:
     text = """
         from shop import Cart
         def test_total():
@@ -117,27 +109,24 @@ def test_methods_with_what_was_done_to_the_object_before(package: Package) -> No
             assert c.total() == 3
             assert c.size == 1
         """
-    assert carved(package, "Cart.total", text) == ["c = Cart(tax=2)\nc.add('a', 1)\nc.total()"]
-    assert carved(package, "Cart.size", text) == [
-        "c = Cart(tax=2)\nc.add('a', 1)\nc.total()\nc.size"
-    ]
-    assert carved(package, "Cart", text) == ["Cart()", "Cart(tax=2)"]
-    assert carved(package, "Other.add", text) == []
+    assert carved("Cart.total", text) == ["c = Cart(tax=2)\nc.add('a', 1)\nc.total()"]
+    assert carved("Cart.size", text) == ["c = Cart(tax=2)\nc.add('a', 1)\nc.size"]
+    assert carved("Cart", text) == ["Cart()", "Cart(tax=2)"]
+    assert carved("Other.add", text) == []
 
 
-def test_class_methods_and_what_they_make(package: Package) -> None:
+def test_class_methods_and_what_they_make() -> None:
     text = """
         import shop.cart as sc
         def test_of():
             assert sc.Cart.of(("a", 1)).total() == 1
         """
-    assert carved(package, "Cart.of", text) == ["Cart.of(('a', 1))"]
-    assert carved(package, "Cart.total", text) == ["Cart.of(('a', 1)).total()"]
+    assert carved("Cart.of", text) == ["Cart.of(('a', 1))"]
+    assert carved("Cart.total", text) == ["Cart.of(('a', 1)).total()"]
 
 
-def test_names_of_elsewhere_become_imports(package: Package) -> None:
+def test_names_of_elsewhere_become_imports() -> None:
     scenario = only(
-        package,
         "slug",
         """
         import xml.etree.ElementTree as ET
@@ -154,28 +143,19 @@ def test_names_of_elsewhere_become_imports(package: Package) -> None:
     }  # fmt: skip
 
 
-def test_a_class_of_two_names(package: Package) -> None:
-    text = """
-        from shop.cart import Basket
-        def test_it():
-            assert Basket(1).total() == 0
-        """
-    assert carved(package, "Cart.total", text) == ["Cart(1).total()"]
-
-
-def test_a_variable_of_the_name_of_the_target(package: Package) -> None:
+def test_a_variable_of_the_name_of_the_target() -> None:
     text = """
         from shop import cart
         def test_it():
             slug = "a"
             assert cart.slug(slug) == "a"
         """
-    scenario = only(package, "slug", text)
+    scenario = only("slug", text)
     assert scenario.source == "slug = 'a'\ncart.slug(slug)"
     assert scenario.imports == (("cart", "shop.cart"),)
 
 
-def test_rows_fixtures_and_set_up(package: Package) -> None:
+def test_rows_fixtures_and_set_up() -> None:
     text = """
         import pytest
         from shop import Cart, slug
@@ -218,24 +198,20 @@ def test_rows_fixtures_and_set_up(package: Package) -> None:
             return Cart(3)
         """
     files = [("t/conftest.py", dedent(shared)), ("t/test_it.py", dedent(text))]
-    targets = ["shop.cart:slug", "shop.cart:Cart.total"]
-    found = carve(files, targets, names=package)
-    assert [one.source for one in found.scenarios["shop.cart:Cart.total"]] == [
+    assert [one.source for one in carve_all(files, "Cart.total")] == [
         "cart = Cart()\ncart.total()",
         "empty = Cart(3)\nempty.add('a', 1)\nfull = empty\nfull.total()",
     ]
-    slugs = [one.source for one in found.scenarios["shop.cart:slug"]]
-    assert set(slugs) == {
+    assert {one.source for one in carve_all(files, "slug")} == {
         "slug('a', '-')",
         "slug('b', None)",
         "WORDS = ['x']\nslug(WORDS)",
         "tmp_path = pathlib.Path('.')\nslug(tmp_path)",
-        "sep = '_'\nnamed = lambda x: x + '!'\nslug(named('a'), sep)",
+        "sep = '_'\ndef named(x):\n    return x + '!'\nslug(named('a'), sep)",
     }
-    assert found.skipped == {"the fixture monkeypatch": 1}
 
 
-def test_doctests_documents_and_awaited_calls(package: Package) -> None:
+def test_doctests_documents_and_awaited_calls() -> None:
     document = """
         Text:
 
@@ -250,33 +226,19 @@ def test_doctests_documents_and_awaited_calls(package: Package) -> None:
         cart.total()
         ```
         """
-    assert carved(package, "slug", document, "README.md") == ["a = 'x'\nslug(a)"]
-    assert carved(package, "Cart.total", document, "README.md") == ["cart = Cart(5)\ncart.total()"]
-    assert carved(package, "Cart.total", CART, "src/shop/cart.py") == [
+    assert carved("slug", document, "README.md") == ["a = 'x'\nslug(a)"]
+    assert carved("Cart.total", document, "README.md") == ["cart = Cart(5)\ncart.total()"]
+    assert carved("Cart.total", CART, "src/shop/cart.py") == [
         "cart = Cart(tax=1)\ncart.add('doc', 3)\ncart.total()"
     ]
     text = "from shop.cart import fetch\nasync def test_it():\n    x = await fetch('a')\n"
-    assert carved(package, "fetch", text) == ["fetch('a')"]
+    assert carved("fetch", text) == ["fetch('a')"]
 
 
-def test_a_result_that_is_called(package: Package) -> None:
-    text = """
-        from shop.cart import rounded
-        def test_it():
-            to = rounded(2)
-            assert to(1.234) == 1.23
-            assert rounded(1)(5.55)
-        """
-    assert sorted(carved(package, "rounded", text)) == [
-        "rounded(1)", "rounded(1)(5.55)", "rounded(2)", "to = rounded(2)\nto(1.234)"
-    ]  # fmt: skip
-
-
-def test_few_and_of_every_shape_first(package: Package) -> None:
+def test_few_and_of_every_shape_first() -> None:
     calls = "\n".join(f"    slug('{n}')" for n in range(50)) + "\n    slug([1])\n    slug(None)\n"
     text = f"from shop import slug\ndef test_it():\n{calls}"
-    target = "shop.cart:slug"
-    found = carve([("test_x.py", text)], [target], names=package, most=5).scenarios[target]
+    found = carve_all([("test_x.py", text)], "slug", most=5)
     assert len(found) == 5
     assert {"slug([1])", "slug(None)", "slug('0')"} == {one.source for one in found[:3]}
 
@@ -293,10 +255,10 @@ def test_few_and_of_every_shape_first(package: Package) -> None:
         "\x00",
     ],
 )
-def test_odd_files_are_left_out(package: Package, text: str) -> None:
+def test_odd_files_are_left_out(text: str) -> None:
     good = "from shop import slug\ndef test_it():\n    slug('good')\n"
     files = [("test_odd.py", text), ("test_good.py", good)]
-    found = carve(files, ["shop.cart:slug"], names=package).scenarios["shop.cart:slug"]
+    found = carve_all(files, "slug")
     assert "slug('good')" in [one.source for one in found]
     assert all(len(one.source) <= 4000 for one in found)
 
@@ -315,7 +277,7 @@ def test_files_are_found_best_first_and_links_are_not_followed(tmp_path: Path) -
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     (tmp_path / "tests" / "test_link.py").symlink_to("/dev/zero")
-    found = find_tests(tmp_path, "shop.cart", ["slug"])
+    found = TestIndex(tmp_path, "shop").find("shop.cart", ["slug"])
     names = [str(path.relative_to(tmp_path)) for path in found]
     assert names[0] == "tests/conftest.py"
     assert names.index("tests/test_cart.py") < names.index("tests/test_other.py")
@@ -324,26 +286,19 @@ def test_files_are_found_best_first_and_links_are_not_followed(tmp_path: Path) -
     ]  # fmt: skip
 
 
-def test_instances_without_statements_before(package: Package) -> None:
+def test_instances_with_the_statements_that_make_them() -> None:
     text = """
         from shop import Cart
         def test_it():
-            tax = 2
-            Cart(tax)
-            pairs = []
-            Cart(pairs, pairs)
             more = []
             more.append(1)
             Cart(more)
         """
     files = [("test_x.py", dedent(text))]
-    target = "shop.cart:Cart"
-    found = carve(files, [target], names=package).scenarios
-    [piece] = instances_of([target], found)[target]
-    assert piece.source == "Cart(2)"
-    found = carve(files, [target], names=package, seen_from="other").scenarios
-    [piece] = instances_of([target], found)[target]
-    assert piece.imports == (("Cart", "shop.cart:Cart"),)
+    found = carve_all(files, "Cart", module="shop.other")
+    [piece] = instances_of(["shop.cart:Cart"], {"shop.cart:Cart": found})["shop.cart:Cart"]
+    assert (piece.source, piece.setup) == ("Cart(more)", ("more = []", "more.append(1)"))
+    assert piece.imports == (("Cart", "shop:Cart"),)
 
 
 SPECIAL = """
@@ -370,11 +325,8 @@ SPECIAL = """
         ("__call__", {"b(5)"}),
     ],
 )
-def test_syntax_that_calls_a_special_method(
-    tmp_path: Path, method: str, expected: set[str]
-) -> None:
+def test_syntax_that_calls_a_special_method(method: str, expected: set[str]) -> None:
     """Of a receiver whose class is not seen, only one that is called as the class is."""
-    (tmp_path / "goods.py").write_text(dedent(SPECIAL))
     text = """
         from goods import Basket, Other, things
         def test_all():
@@ -385,8 +337,8 @@ def test_syntax_that_calls_a_special_method(
             assert things()[0] and things() == 3 and 4 in things()
     """
     target = f"goods:Basket.{method}"
-    names = read_package(tmp_path, "goods")
-    found = carve([("test_goods.py", dedent(text))], [target], names=names).scenarios[target]
+    files = [("test_goods.py", dedent(text))]
+    found = carve(files, [target], module="goods", text=dedent(SPECIAL))[target]
     assert {one.expression for one in found} == expected
 
 
@@ -418,5 +370,5 @@ def test_the_tests_named_after_a_module_are_among_its_files(tmp_path: Path) -> N
     """They may reach a special method without a word of it."""
     for name in ("test_goods.py", "test_other.py"):
         (tmp_path / name).write_text("def test_it(shelf):\n    assert repr(shelf.take(1))\n")
-    found = find_tests(tmp_path, "pkg.goods", ["Basket.__repr__"])
+    found = TestIndex(tmp_path, "pkg").find("pkg.goods", ["Basket.__repr__"])
     assert [path.name for path in found] == ["test_goods.py"]

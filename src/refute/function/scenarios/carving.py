@@ -1,0 +1,629 @@
+"""Carve scenarios from what a project has: its tests, doctests and documents, never executed."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from refute.core.problems import Scenario
+from refute.function.project_tests import TEST_FILE
+from refute.function.scenarios.described import (
+    KEYWORD_ONLY,
+    Described,
+    Signature,
+    TypeHint,
+)
+from refute.function.scenarios.pieces import Piece
+from refute.function.scenarios.sessions import (
+    Scope,
+    Step,
+    TestFile,
+    bind_turns,
+    read_file,
+    root_of,
+    sessions_of,
+)
+from refute.source.syntax import (
+    bound_names,
+    find_function,
+    read_names,
+    readable_module,
+)
+
+__all__ = ["TestIndex", "called_on_instances", "carve", "classes_around", "instances_of"]
+
+MOST_FOUND = 400
+"""Scenarios of one target that the best are chosen from."""
+MOST_GUESSED = 8
+"""Scenarios of one target of whose receiver only the method's name is known."""
+MOST_STATEMENTS, MOST_CHARACTERS = 12, 4_000
+_CERTAIN, _LIKELY, _GUESSED = range(3)
+_COMMON = frozenset(
+    name for kind in (str, bytes, list, dict, set, int, float, tuple, type) for name in dir(kind)
+)
+_BUILTINS = frozenset(dir(builtins))
+_FOR_TESTS = frozenset({"pytest", "unittest", "mock", "conftest"})
+_CALLED_BY_BUILTINS = {
+    f"__{name}__": name
+    for name in ("abs", "bool", "bytes", "dir", "float", "format", "hash", "int", "iter", "len",
+                 "next", "repr", "reversed", "round", "str")
+}  # fmt: skip
+"""Special method -> the built-in function that calls it on its first argument."""
+_OPERATORS: dict[str, type[ast.AST]] = {
+    "__add__": ast.Add, "__sub__": ast.Sub, "__mul__": ast.Mult, "__truediv__": ast.Div,
+    "__floordiv__": ast.FloorDiv, "__mod__": ast.Mod, "__pow__": ast.Pow, "__matmul__": ast.MatMult,
+    "__and__": ast.BitAnd, "__or__": ast.BitOr, "__xor__": ast.BitXor,
+    "__lshift__": ast.LShift, "__rshift__": ast.RShift,
+    "__eq__": ast.Eq, "__ne__": ast.NotEq, "__lt__": ast.Lt, "__le__": ast.LtE, "__gt__": ast.Gt,
+    "__ge__": ast.GtE, "__neg__": ast.USub, "__pos__": ast.UAdd, "__invert__": ast.Invert,
+}  # fmt: skip
+"""Special method -> the operator that calls it on its first operand."""
+
+
+class _NotCarved(ValueError):
+    """A call that makes no scenario."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """The module in which scenarios run."""
+
+    name: str
+    tree: ast.Module
+    defined: frozenset[str]
+
+    @property
+    def top(self) -> str:
+        """Its package."""
+        return _top(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    key: str
+    owner: str
+    """The name of its class, "" where it has none."""
+    last: str
+    is_property: bool
+    kin: frozenset[str]
+    """Names of classes whose instances may have it."""
+
+    @property
+    def words(self) -> set[str]:
+        """Names of which a test that calls it has one."""
+        implied = self.last.startswith("__")
+        return {self.last, _CALLED_BY_BUILTINS.get(self.last, ""), self.owner if implied else ""}
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    scenario: Scenario
+    rank: int
+    shape: str
+
+    @property
+    def size(self) -> tuple[int, int, str]:
+        source = self.scenario.source
+        return len(self.scenario.setup), len(source), source
+
+
+def carve(
+    files: Sequence[Path | tuple[str, str]],
+    targets: Sequence[str],
+    *,
+    module: str,
+    text: str,
+    most: int = 40,
+    known: dict[str, TestFile] | None = None,
+) -> dict[str, list[Scenario]]:
+    """Return up to `most` scenarios for each target, ``pkg.mod:Cart.total``, best first.
+
+    `files`: paths, or (name, text). The scenarios run in `module`, whose source is `text`: its
+    names need no import. `known`: files that were read before, by path; it gets those read now.
+    """
+    tree = readable_module(text)
+    home = _Home(module, tree, bound_names(*tree.body))
+    kept = {} if known is None else known
+    read: list[TestFile] = []
+    for file in files:
+        name = str(file) if isinstance(file, Path) else file[0]
+        if name not in kept:
+            source = _text_of(file) if isinstance(file, Path) else file[1]
+            kept[name] = _read(name, source, home.top)
+        read.append(kept[name])
+    shared = [one for one in read if one.name.endswith("conftest.py")]
+    kin = frozenset(one.rpartition(":")[2].rpartition(".")[2] for one in targets)
+    wanted = [_target(one, home, kin) for one in targets]
+    words = {word for one in wanted for word in one.words} - {""}
+    found: dict[str, dict[str, _Found]] = {one.key: {} for one in wanted}
+    for file_read in read:
+        try:
+            for steps in sessions_of(file_read, shared, words):
+                for target in wanted:
+                    own = found[target.key]
+                    if len(own) < MOST_FOUND:
+                        for one in _in_session(steps, target, home):
+                            own.setdefault(one.scenario.source, one)
+        except (RecursionError, MemoryError, ValueError):  # too deep; numbers too long to print
+            continue
+    return {key: _chosen([*own.values()], most) for key, own in found.items()}
+
+
+def _read(name: str, text: str, top: str) -> TestFile:
+    parts = Path(name).with_suffix("").parts
+    inner = parts[len(parts) - parts[::-1].index(top) - 1 :] if top in parts else ()
+    module = ".".join(inner).removesuffix(".__init__")
+    own = bool(inner) and not any("test" in part and part != "testing" for part in inner[1:])
+    try:
+        return read_file(name, text, module, own=own and name.endswith(".py"))
+    except (RecursionError, MemoryError, ValueError):
+        return TestFile(name, ast.Module([], []))
+
+
+def _target(key: str, home: _Home, kin: frozenset[str]) -> _Target:
+    module, _, qualname = key.partition(":")
+    function = find_function(home.tree, qualname) if module == home.name else None
+    marks = [ast.unparse(one) for one in function.decorator_list] if function else []
+    owner, _, last = qualname.rpartition(".")
+    is_property = any("property" in one or one.endswith(".getter") for one in marks)
+    return _Target(key, owner.rpartition(".")[2], last, is_property, kin)
+
+
+def _chosen(found: list[_Found], most: int) -> list[Scenario]:
+    """The surest first, and in turns one of each shape of arguments, shortest first."""
+    groups: dict[tuple[int, str], list[_Found]] = {}
+    guessed = 0
+    for one in sorted(found, key=lambda one: one.size):
+        guessed += one.rank == _GUESSED
+        if one.rank != _GUESSED or guessed <= MOST_GUESSED:
+            groups.setdefault((one.rank, one.shape), []).append(one)
+    piles = [groups[key] for key in sorted(groups, key=lambda key: (key[0], groups[key][0].size))]
+    turns = range(max(map(len, piles), default=0))
+    return [pile[n].scenario for n in turns for pile in piles if n < len(pile)][:most]
+
+
+# -- the calls of a session ------------------------------------------------------------------------
+
+
+def _in_session(steps: list[Step], target: _Target, home: _Home) -> Iterator[_Found]:
+    for index, step in enumerate(steps):
+        for looked in step.looked if step.tested else ():
+            for node, before in _candidates(looked, target, step.scope):
+                line, at = [*steps[:index], *before, step], index + len(before)
+                rank = _rank(node, target, line, at, home)
+                if rank is not None:
+                    try:
+                        scenario = _scenario(node, line, at, home)
+                    except _NotCarved:
+                        continue
+                    yield _Found(scenario, rank, _shape(node))
+
+
+def _candidates(
+    expression: ast.expr, target: _Target, scope: Scope
+) -> Iterator[tuple[ast.expr, list[Step]]]:
+    """Expressions that may call the target, with what comprehensions around them bind in their
+    first turns."""
+    left: list[tuple[ast.AST, list[ast.comprehension]]] = [(expression, [])]
+    while left:
+        node, loops = left.pop()
+        if isinstance(node, ast.Lambda):
+            continue
+        if isinstance(node, ast.expr) and _may_be(node, target):
+            turns = [bind_turns(one.target, one.iter) for one in loops]
+            for number in range(min(3, max(map(len, turns), default=1))):
+                taken = [one[min(number, len(one) - 1)] for one in turns]
+                yield node, [
+                    Step(scope, bind, (), False, bound_names(*bind.targets))
+                    for turn in taken for bind in turn if isinstance(bind, ast.Assign)
+                ]  # fmt: skip
+        inner = [*loops, *getattr(node, "generators", ())]
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.comprehension):
+                left.append((child.iter, loops))
+            else:
+                left.append((child, inner))
+
+
+def _may_be(node: ast.expr, target: _Target) -> bool:
+    if target.owner and _implied(node, target.last) is not None:
+        return True
+    match node:
+        case ast.Call(func=ast.Name()):
+            return not target.owner
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name == target.last and not target.is_property
+        case ast.Attribute(attr=name):
+            return name == target.last and target.is_property
+    return False
+
+
+def _implied(node: ast.expr, method: str) -> ast.expr | None:
+    """The receiver of a special method that syntax calls: `x` of `repr(x)`, `x[0]`, `x()`."""
+    match node:
+        case ast.Call(func=ast.Name() | ast.Attribute() as receiver) if method == "__call__":
+            return receiver
+        case ast.Call(func=ast.Name(name), args=[receiver, *_]):
+            return receiver if name == _CALLED_BY_BUILTINS.get(method) else None
+        case ast.Subscript(value=receiver, ctx=ast.Load()):
+            return receiver if method == "__getitem__" else None
+        case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[receiver]):
+            return receiver if method == "__contains__" else None
+        case (
+            ast.Compare(left=receiver, ops=[op])
+            | ast.BinOp(left=receiver, op=op)
+            | ast.UnaryOp(operand=receiver, op=op)
+        ):
+            return receiver if type(op) is _OPERATORS.get(method) else None
+    return None
+
+
+def _rank(
+    node: ast.expr, target: _Target, steps: Sequence[Step], index: int, home: _Home
+) -> int | None:
+    """How sure it is that an expression calls the target; None: it does not."""
+    func = node.func if isinstance(node, ast.Call) else node
+    if not target.owner:
+        place = _place(func, steps, index, home)
+        if place is None or _top(place) != home.top or place.rpartition(":")[2] != target.last:
+            return None
+        return _CERTAIN if place == target.key else _LIKELY
+    implied = _implied(node, target.last)
+    receiver = implied if implied is not None else getattr(func, "value", None)
+    if receiver is None:
+        return None
+    made = _made_by(receiver, steps, index)
+    place = _place(made, steps, index, home)
+    if isinstance(made, ast.Constant | ast.List | ast.Dict | ast.Tuple | ast.Set | ast.JoinedStr):
+        return None
+    name = (place or "").rpartition(":")[2]
+    if name.split(".")[0] == target.owner and (implied is None or made is not receiver):
+        return _CERTAIN
+    if implied is not None:  # syntax that every class shares: only names tell whose method it is
+        labels = [_outermost(one).lower().replace("_", "") for one in (receiver, made)]
+        owner = target.owner.lower().strip("_")
+        alike = any(len(one) > 2 and (one in owner or owner in one) for one in labels)
+        return _LIKELY if alike and target.last != "__call__" else None
+    if place is not None and not (":" in place and _top(place) == home.top):
+        return None
+    if name[:1].isupper():  # another class
+        return _LIKELY if name in target.kin else None
+    return _GUESSED if target.last in _COMMON else _LIKELY
+
+
+def _made_by(node: ast.expr, steps: Sequence[Step], index: int) -> ast.expr:
+    """What is called to make a value, as far as assignments show; the value's own expression
+    where nothing is."""
+    for _ in range(8):
+        at = _reaching(node.id, steps, index) if isinstance(node, ast.Name) else None
+        value = getattr(steps[at].node, "value", None) if at is not None else None
+        if at is not None and isinstance(value, ast.expr):
+            node, index = value, at
+        elif isinstance(node, ast.Call):
+            entered = isinstance(node.func, ast.Attribute) and node.func.attr == "__enter__"
+            node = getattr(node.func, "value", node) if entered else node.func
+            if not entered:
+                return node
+        else:
+            break
+    return node
+
+
+def _outermost(node: ast.expr) -> str:
+    """The last name of a call, an attribute or a variable."""
+    while isinstance(node, ast.Call | ast.Subscript):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return str(getattr(node, "attr", getattr(node, "id", "")))
+
+
+def _place(node: ast.expr, steps: Sequence[Step], index: int, home: _Home) -> str | None:
+    """The place of a dotted name whose first part is imported, or the module's own."""
+    if _reaching(root_of(node), steps, index) is not None:
+        return None
+    return _imported(node, steps[index].scope, home)
+
+
+def _imported(node: ast.expr, scope: Scope, home: _Home) -> str | None:
+    if isinstance(node, ast.Name):
+        place = scope.names.get(node.id)
+        if place is None and scope.module and node.id not in _BUILTINS:
+            place = f"{scope.module}:{node.id}"
+        if place is None and "*" in scope.names and node.id not in _BUILTINS:
+            place = f"{scope.names['*']}:{node.id}"
+    elif isinstance(node, ast.Attribute):
+        place = _imported(node.value, scope, home)
+        if place is not None:
+            place = f"{place}.{node.attr}" if ":" in place else f"{place}:{node.attr}"
+    else:
+        return None
+    # `from shop import cart` names a module
+    dotted = (place or "").replace(":", ".")
+    return dotted if f"{home.name}.".startswith(f"{dotted}.") else place
+
+
+def _top(place: str) -> str:
+    """The package of a place."""
+    return place.partition(":")[0].partition(".")[0]
+
+
+def _reaching(name: str, steps: Sequence[Step], index: int) -> int | None:
+    """The last step before `index` that binds a name."""
+    return next((at for at in range(index - 1, -1, -1) if name in steps[at].binds), None)
+
+
+def _shape(call: ast.expr) -> str:
+    """The kinds of a call's arguments."""
+    if not isinstance(call, ast.Call):
+        return ""
+    named = [("", one) for one in call.args] + [(f"{one.arg}=", one.value) for one in call.keywords]
+    return ", ".join(head + _kind(one) for head, one in named)
+
+
+def _kind(node: ast.expr) -> str:
+    match node:
+        case ast.Constant(value):
+            return type(value).__name__ + ("" if value else "0")
+        case ast.List(elts) | ast.Tuple(elts) | ast.Set(elts):
+            return f"{type(node).__name__}{min(len(elts), 2)}"
+        case ast.Call():
+            return f"{_outermost(node)}()"
+    return type(node).__name__
+
+
+# -- the statements that a call needs --------------------------------------------------------------
+
+
+def _scenario(call: ast.expr, steps: Sequence[Step], index: int, home: _Home) -> Scenario:
+    """The scenario that observes an expression of the step `index`. Raises `_NotCarved`."""
+    needed = _free_names(call)
+    found: list[tuple[ast.stmt, Step]] = []
+    for at in range(index - 1, -1, -1):
+        step = steps[at]
+        if step.binds & needed:
+            if step.node is None:
+                raise _NotCarved
+            needed -= step.binds
+        elif step.node is None or not step.changes & {
+            name for name in needed if not _is_fixed(name, steps, at)
+        }:
+            continue
+        found.append((step.node, step))
+        needed |= _free_names(step.node)
+        if len(found) > MOST_STATEMENTS:
+            raise _NotCarved
+    found.reverse()
+    local = frozenset(name for node, step in found for name in step.binds)
+    writer = _Writer(home, local)
+    setup = tuple(writer.source(node, step.scope) for node, step in found)
+    expression = writer.source(call, steps[index].scope)
+    made = Scenario(expression, setup, tuple(sorted(writer.imports.items())))
+    if len(made.source) > MOST_CHARACTERS:
+        raise _NotCarved
+    return made
+
+
+def _is_fixed(name: str, steps: Sequence[Step], index: int) -> bool:
+    """Whether a name means what cannot be changed: a module, a class, a constant."""
+    at = _reaching(name, steps, index)
+    value = None if at is None else getattr(steps[at].node, "value", None)
+    return at is None or isinstance(value, ast.Constant | ast.JoinedStr)
+
+
+def _inner(node: ast.AST) -> set[str]:
+    """The names that are bound anywhere in a tree, parameters too."""
+    every = [*ast.walk(node)]
+    stored = {n.id for n in every if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    named = {one.name for one in every if isinstance(one, ast.FunctionDef | ast.ClassDef)}
+    return stored | named | {one.arg for one in every if isinstance(one, ast.arg)}
+
+
+def _free_names(node: ast.AST) -> set[str]:
+    """The names that an expression or a statement reads and does not bind inside of it."""
+    if isinstance(node, ast.Assign | ast.AugAssign):
+        whole = node.value if isinstance(node, ast.Assign) else node
+        inside = _inner(node.value)
+        read = read_names(node) | {root_of(one) for one in ast.walk(whole) if whole is node
+                                   and isinstance(one, ast.Name)}  # fmt: skip
+        return read - inside - {""}
+    return read_names(node) - _inner(node)
+
+
+class _Writer(ast.NodeTransformer):
+    """Writes statements of one or more files over the names of the module under test."""
+
+    def __init__(self, home: _Home, local: frozenset[str]) -> None:
+        self.home = home
+        self.local = local
+        self.imports: dict[str, str] = {}
+        self.scope = Scope()
+        self.bound: frozenset[str] = local
+
+    def source(self, node: ast.AST, scope: Scope) -> str:
+        """The source of a statement or an expression, with what it needs noted."""
+        self.scope = scope
+        self.bound = self.local | _inner(node)
+        if any(isinstance(one, ast.Await | ast.Yield | ast.YieldFrom) for one in ast.walk(node)):
+            raise _NotCarved
+        return ast.unparse(ast.fix_missing_locations(self.visit(copy.deepcopy(node))))
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if root_of(node) not in self.bound and node.attr not in self.bound:
+            place = _imported(node, self.scope, self.home)
+            if place == f"{self.home.name}:{node.attr}" and node.attr in self.home.defined:
+                return ast.Name(node.attr, ast.Load())
+        return self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id in self.bound or not isinstance(node.ctx, ast.Load):
+            return node
+        place = _imported(node, self.scope, self.home)
+        if place is None and node.id in _BUILTINS:
+            return node
+        if place is None or _top(place) in _FOR_TESTS:
+            raise _NotCarved
+        own = _top(place) == self.home.top and place.endswith(f":{node.id}")
+        if own and node.id in self.home.defined:  # the package exports it from here
+            return node
+        if self.imports.setdefault(node.id, place) != place:
+            raise _NotCarved
+        return node
+
+
+# -- instances, for receivers and arguments of other calls -----------------------------------------
+
+MOST_CLASSES = 12
+MOST_INSTANCES = 6
+"""Of one class."""
+MOST_CALLS = 12
+"""Of a method, on instances that tests make for something else."""
+_ANY_VALUES = ("'a'", "0", "None")
+"""Stand for arguments at first: the search varies them."""
+
+
+def classes_around(module: str, name: str, described: Described) -> list[str]:
+    """Return the places of the classes whose instances a callable takes, its own first."""
+    found: dict[str, None] = {}
+    owner = described.classes.get(f"{module}:{name.rpartition('.')[0]}")
+    signatures: list[Signature] = [described.names[name]] if name in described.names else []
+    if owner is not None:
+        found |= dict.fromkeys((owner.id, *owner.subclasses[:4]))
+        signatures += [owner.make] if owner.make is not None else []
+    for signature in signatures:
+        for one in signature.parameters or ():
+            found |= dict.fromkeys(_classes_in(one.type))
+            label = "".join(one.name.lower().split("_"))
+            for bare, places in described.places.items():
+                if bare.lower() == label or (len(label) > 2 and bare.lower().startswith(label)):
+                    found |= dict.fromkeys(places)
+    return [place for place in found if place in described.classes][:MOST_CLASSES]
+
+
+def _classes_in(hint: TypeHint) -> Iterator[str]:
+    for one in hint:
+        if isinstance(one, (list, tuple)):
+            yield from _classes_in(tuple(one))
+        elif isinstance(one, str) and ":" in one:
+            yield one
+
+
+def instances_of(
+    places: Iterable[str], scenarios: Mapping[str, Sequence[Scenario]]
+) -> dict[str, tuple[Piece, ...]]:
+    """Return expressions that make instances, from the carved scenarios of classes."""
+    found: dict[str, tuple[Piece, ...]] = {}
+    for place in places:
+        made = scenarios.get(place, ())[:MOST_INSTANCES]
+        pieces = tuple(Piece(one.expression, one.imports, one.setup) for one in made)
+        if pieces:
+            found[place] = pieces
+    return found
+
+
+def called_on_instances(
+    place: str, described: Described, scenarios: Mapping[str, Sequence[Scenario]]
+) -> list[Scenario]:
+    """Return calls of a method (or property) at ``pkg.mod:Class.name`` on instances of its class,
+    or of subclasses, as tests make them: for those that no test calls in a way that is seen."""
+    module, _, qualname = place.partition(":")
+    owner, _, last = qualname.rpartition(".")
+    signature, cls = described.names.get(qualname), described.classes.get(f"{module}:{owner}")
+    if signature is None or cls is None or signature.kind not in ("method", "property"):
+        return []
+    found: dict[str, Scenario] = {}
+    for one in (cls.id, *cls.subclasses):
+        for made in scenarios.get(one, ())[:MOST_INSTANCES]:
+            name = next(n for n in ("made", "made_", "made__") if n not in made.source)
+            value = _ANY_VALUES[len(found) % len(_ANY_VALUES)]
+            given = [
+                f"{p.name}={value}" if p.kind == KEYWORD_ONLY else value for p in signature.required
+            ]
+            call = f"{name}.{last}"
+            if signature.kind == "method":
+                call = f"{name if last == '__call__' else call}({', '.join(given)})"
+            setup = (*made.setup, f"{name} = {made.expression}")
+            scenario = Scenario(call, setup, made.imports)
+            if len(found) < MOST_CALLS:
+                found.setdefault(scenario.source, scenario)
+    return list(found.values())
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+MOST_FILES, MOST_LOOKED_AT = 60, 5_000
+LARGEST = 400_000
+"""Bytes of one file."""
+_SKIPPED = frozenset(
+    {"node_modules", "site-packages", "build", "dist", "__pycache__", "venv", "env"}
+)
+_DOCUMENTS = (".rst", ".md", ".txt")
+
+
+class TestIndex:
+    """The words of a package's tests, documents and own files, each read once."""
+
+    __test__ = False  # no test of pytest's
+
+    def __init__(self, project: Path, package: str) -> None:
+        """`package`: the first part of its modules' names."""
+        self._fixtures: list[Path] = []
+        self._files: list[tuple[Path, int, Counter[str]]] = []
+        for path in islice(_uses(project, package), MOST_LOOKED_AT):
+            if path.name == "conftest.py":
+                self._fixtures.append(path)
+            else:
+                text = _text_of(path)
+                self._files.append((path, len(text), Counter(re.findall(r"\w+", text))))
+
+    def find(self, module: str, names: Sequence[str]) -> list[Path]:
+        """Return the files that mention the names, those that do it most first, and the tests that
+        are named after the module, which may reach them by syntax alone (`repr(x)`); with them
+        every conftest.py.
+
+        `module`: its dotted name; `names`: things that it defines (`Cart.total`, `slugify`).
+        """
+        bare = module.rpartition(".")[2].strip("_")
+        words = {part for name in names for part in name.split(".")[-2:]}
+        scored: list[tuple[float, int, Path]] = []
+        for path, size, counts in self._files:
+            found = [counts[word] for word in words if word in counts]
+            own = bool(bare) and re.fullmatch(rf"tests?_{bare}|{bare}_tests?", path.stem)
+            if found or own:
+                score = len(found) * 10 + min(sum(found), 30) + (50 if bare in path.stem else 0)
+                scored.append((-score / (1 + (path.suffix in _DOCUMENTS)), size, path))
+        return self._fixtures[:20] + [path for _, _, path in sorted(scored)[:MOST_FILES]]
+
+
+def _uses(project: Path, package: str) -> Iterator[Path]:
+    """Tests and documents of the project, and the package's own files."""
+    for folder, folders, files in os.walk(project):
+        folders[:] = sorted(
+            one for one in folders if not one.startswith(".") and one not in _SKIPPED
+        )
+        parts = Path(folder).relative_to(project).parts
+        tests = any(re.fullmatch(r"tests?|testing|.*_tests?|tests?_.*", p) for p in parts)
+        shown = tests or any(p in ("doc", "docs", "examples", "example") for p in parts)
+        for name in sorted(files):
+            stem, end = os.path.splitext(name)
+            own = package in (*parts, stem) or stem == "conftest" or TEST_FILE.fullmatch(name)
+            used = own if end == ".py" else stem.lower() == "readme"
+            path = Path(folder, name)
+            if end in (".py", *_DOCUMENTS) and (shown or used) and not path.is_symlink():
+                yield path
+
+
+def _text_of(path: Path) -> str:
+    """The text of a regular file; "" where it cannot be had, or is too large."""
+    try:
+        if not path.is_file() or path.stat().st_size > LARGEST:
+            return ""
+        return path.read_text("utf-8", errors="replace")
+    except OSError:
+        return ""
