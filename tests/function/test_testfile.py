@@ -19,7 +19,7 @@ from refute.function.contract import FailingTest, Finding
 from refute.function.target import open_target
 from refute.function.testfile import render, write_tests
 from refute.sandbox import Killed, Outcome, Raised, Returned, TimedOut
-from refute.sandbox.values import Iterated, NDArray, Opaque, encode
+from refute.sandbox.values import Incomplete, Iterated, NDArray, encode
 
 CODE = """\
 class Bad(Exception):
@@ -223,12 +223,12 @@ def f(kind, *args):
         failing(Call(("bad",)), raises="Bad"),
         failing(Call(("foreign",)), raises="Foreign"),
         failing(Call(("long", *range(50)), {}), 50),
-        failing(Call(("opaque",)), Opaque((), "<X>", "X")),
+        failing(Call(("opaque",)), Incomplete("<X>", "X")),
         failing(Call(("crash",)), 0, Killed("signal 11")),
     ]
     text = page(tmp_path, *tests, code=code)
     (tmp_path / "test_mod.py").write_text(text)
-    assert "# test_f_7 is not written: the expected X has no Python source" in text
+    assert "# test_f_7 is not written: the X has no Python source" in text
     assert run_pytest(tmp_path / "test_mod.py") == {"passed": 6, "skipped": 1}
 
 

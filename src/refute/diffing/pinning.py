@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ from refute.function.scenarios.inserting import insert
 from refute.function.scenarios.placing import Placement, place_test
 from refute.function.scenarios.writing import Context, Style, as_hypothesis, render_test
 from refute.source.literals import NotLiteral
-from refute.source.syntax import bound_names, readable_module
 
 __all__ = [
     "Pin",
@@ -84,7 +82,7 @@ def pinned_test(
             name=_test_name(target),
             style=place.style,
             comment=comment,
-            context=_context(module.text),
+            context=Context.of(module.text),
         )
     except NotLiteral:
         return None
@@ -122,17 +120,3 @@ def put_into_project(tests: Iterable[PinnedTest]) -> dict[Path, str]:
 def _test_name(target: str) -> str:
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", target.replace(".", "_")).lower()
     return f"test_{re.sub('_+', '_', words).strip('_')}"
-
-
-def _context(text: str) -> Context:
-    tree = readable_module(text)
-    coroutines = frozenset(
-        node.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.AsyncFunctionDef) and not _yields(node)
-    )
-    return Context(bound=frozenset(bound_names(*tree.body)), coroutines=coroutines)
-
-
-def _yields(node: ast.AsyncFunctionDef) -> bool:
-    return any(isinstance(one, (ast.Yield, ast.YieldFrom)) for one in ast.walk(node))

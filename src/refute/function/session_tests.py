@@ -6,12 +6,12 @@ import ast
 import doctest
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from textwrap import indent
 from typing import Any
 
 from refute.core.problems import DoctestSession, Want
 from refute.function.layout import comparison, has_nan
+from refute.function.scenarios.bodies import Parts
 from refute.source.literals import NotLiteral, needed_imports, parse_literal, source_of
 from refute.source.syntax import bound_names, read_names, try_parse_statements
 
@@ -20,39 +20,27 @@ ROOM = 96
 _NONE = object()
 
 
-@dataclass(slots=True)
-class Body:
-    """Statements at column 0, and what they need around them."""
-
-    lines: list[str]
-    fixtures: list[str] = field(default_factory=list)
-    """Parameters of the test function, with their annotations."""
-    imports: set[str] = field(default_factory=set)
-    used: set[str] = field(default_factory=set)
-    """Names of the module under test."""
-
-
 def session_body(
     session: DoctestSession,
     want: Want,
     names: Collection[str],
-    module: str,
     shown: str | None = None,
-) -> Body:
+) -> Parts:
     """The body that passes where `doctest` does, and fails for the code under test.
 
-    `names`: what the module binds; `module`: source of an expression for its globals, where the
+    `names`: what the module binds, which is imported from ``_module``; its globals serve where the
     session cannot run inside of a function; `shown`: the output that the code under test showed.
     Where that is another value, values are compared, so that 3.0 passes for 3; else texts are.
     """
     parsed = [try_parse_statements(step) for step in session.steps]
     if any(body is None for body in parsed) or not _fits_a_function(session, parsed, names):
-        return _whole(session, want, module)
+        return _whole(session, want)
     last = parsed[-1] or []
     lines = ["\n".join(_code(step) for step in session.steps[:-1])] if parsed[:-1] else []
-    body = Body(lines)
+    body = Parts(lines)
     statements = [node for step in parsed for node in step or []]
-    body.used = read_names(*statements) & set(names) - bound_names(*statements)
+    used = read_names(*statements) & set(names) - bound_names(*statements)
+    body.imports = {f"from _module import {name}" for name in used}
     if re.search(r"\bopen\(|\bPath\(|\bos\.", "".join(session.steps)):
         body.fixtures += ["tmp_path: Path", "monkeypatch: pytest.MonkeyPatch"]
         body.imports |= {"from pathlib import Path", "import pytest"}
@@ -79,7 +67,7 @@ def _code(step: str) -> str:
     return re.sub(r"\s*#\s*doctest:.*", "", step).rstrip()
 
 
-def _value(body: Body, expression: str, want: Want, noisy: bool, shown: str | None) -> None:
+def _value(body: Parts, expression: str, want: Want, noisy: bool, shown: str | None) -> None:
     prints = re.match(r"(?:pprint\.)?(?:print|pprint|pp)\(", expression)
     text = (want.text or "").removesuffix("\n")
     if not want.options and not prints and "\n" not in text and _is_repr(text):
@@ -121,14 +109,14 @@ def _is_repr(text: str) -> bool:
     return True
 
 
-def _printing(body: Body, noisy: bool) -> None:
+def _printing(body: Parts, noisy: bool) -> None:
     body.fixtures.append("capsys: pytest.CaptureFixture[str]")
     body.imports.add("import pytest")
     if noisy:
         body.lines.append("capsys.readouterr()")
 
 
-def _same(got: str, want: Want, body: Body) -> str:
+def _same(got: str, want: Want, body: Parts) -> str:
     text = source_of((want.text or "").replace("<BLANKLINE>", ""))
     if not want.options:
         return f"assert {got} == {text}"
@@ -142,7 +130,7 @@ def _flags(options: int) -> str:
     return " | ".join(f"doctest.{name}" for name in names)
 
 
-def _raising(body: Body, code: str, want: Want) -> None:
+def _raising(body: Parts, code: str, want: Want) -> None:
     kind, _, message = (want.raised or "").rstrip("\n").partition(": ")
     body.imports.add("import pytest")
     body.lines += ["with pytest.raises(Exception) as caught:", indent(code, "    ")]
@@ -157,7 +145,7 @@ def _raising(body: Body, code: str, want: Want) -> None:
         body.lines.append(f"assert str(caught.value) == {source_of(message)}")
 
 
-def _whole(session: DoctestSession, want: Want, module: str) -> Body:
+def _whole(session: DoctestSession, want: Want) -> Parts:
     """The session as text for `doctest` itself."""
     shown = want.text or ""
     if want.raised is not None:
@@ -165,7 +153,8 @@ def _whole(session: DoctestSession, want: Want, module: str) -> Body:
     text = f"{session.source}\n{shown}"
     lines = [
         f"session = {_block(text)}",
-        f'test = doctest.DocTestParser().get_doctest(session, dict({module}), "session", None, 0)',
+        "names = dict(vars(_module))",
+        'test = doctest.DocTestParser().get_doctest(session, names, "session", None, 0)',
     ]
     if len(session.steps) > 1:  # what the lines before the last show is not what is tested
         lines += [
@@ -175,7 +164,7 @@ def _whole(session: DoctestSession, want: Want, module: str) -> Body:
             "test.examples = [last]",
         ]
     lines.append("assert doctest.DocTestRunner().run(test).failed == 0")
-    return Body(lines, imports={"import doctest"})
+    return Parts(lines, {"import doctest"})
 
 
 def _block(text: str) -> str:

@@ -97,7 +97,6 @@ def same(value, *others, **named):
 async def double(number):
     return 2 * number
 '''
-BOUND = frozenset({"Empty", "Kind", "Item", "Cart", "ratio", "evens", "sort", "same", "double"})
 
 
 def returned(value: Any, **more: Any) -> Observation:
@@ -197,8 +196,8 @@ CASES: dict[str, tuple[Scenario, Observation, str, str]] = {
     ),
     "argument": (
         Scenario("sort([3, 1])"), returned(None, changed=(("argument 1", [3, 1], [1, 3]),)),
-        "items = [3, 1]\nsort(items)\n# as before\nassert items == [1, 3]",
-        "items = [3, 1]\nsort(items)\n# as before\nself.assertEqual(items, [1, 3])",
+        "argument = [3, 1]\nsort(argument)\n# as before\nassert argument == [1, 3]",
+        "argument = [3, 1]\nsort(argument)\n# as before\nself.assertEqual(argument, [1, 3])",
     ),
     "receiver": (
         Scenario("c.clear()", ADDED), returned(None, changed=(("self", cart(ITEM), cart()),)),
@@ -227,7 +226,7 @@ CASES: dict[str, tuple[Scenario, Observation, str, str]] = {
         f'{LONG}self.assertEqual(result, "{"a" * 30}")',
     ),
 }  # fmt: skip
-CONTEXT = Context(BOUND, frozenset({"double", "fetch"}), ("items",))
+CONTEXT = Context.of(CODE)
 
 
 def written(case: str, style: Style) -> str:
@@ -293,9 +292,6 @@ def test_ratio() -> None:
     assert ratio(len("a"), 3) == pytest.approx(0.333333333333)
 """
     )
-    exact = render_test(Scenario("ratio(1, 3)"), seen, module="shop.stock", name="test_ratio",
-                        context=Context(exact=True))  # fmt: skip
-    assert "assert ratio(1, 3) == 0.3333333333333333\n" in exact
 
 
 def test_what_the_module_binds_is_imported_even_over_a_builtin() -> None:
@@ -311,18 +307,6 @@ def test_an_unknown_exception_is_named_by_its_type() -> None:
         'with pytest.raises(Exception) as caught:\n        f()\n    assert caught.typename == "Odd"'
         in text
     )
-
-
-def test_a_generator_that_raises_is_gone_through() -> None:
-    text = render_test(Scenario("evens(-1)"), raised("ValueError"), module="m", name="test_evens",
-                       context=Context(iterates=True))  # fmt: skip
-    assert "        list(evens(-1))\n" in text
-
-
-def test_only_the_fields_that_count() -> None:
-    text = render_test(Scenario("f()"), returned(ITEM), module="m", name="test_f",
-                       context=Context(fields=("price",)))  # fmt: skip
-    assert "assert f().price == 4\n" in text
 
 
 @pytest.mark.parametrize(
@@ -344,7 +328,7 @@ def test_what_is_no_expression_is_bad_input(source: str) -> None:
 def test_a_skeleton_for_hypothesis() -> None:
     scenario = Scenario("s.price(2, x, code='ab', tags=[1, 'x'])", ("s = Shop()", "x = make()"))
     text = as_hypothesis(scenario, returned(4), module="shop.stock", name="test_price",
-                         comment="as before", context=Context(parameters=("amount",)))  # fmt: skip
+                         comment="as before")  # fmt: skip
     assert (
         text
         == """\
@@ -354,14 +338,18 @@ from hypothesis import strategies as st
 from shop.stock import Shop, make
 
 
-@given(amount=st.integers(), code=st.text(), tags=st.lists(st.integers() | st.text()))
-@example(amount=2, code="ab", tags=[1, "x"])
-def test_price(amount, code, tags):
-    if (amount, code, tags) == (2, "ab", [1, "x"]):
+@given(
+    argument_1=st.integers(),
+    code=st.text(),
+    tags=st.lists(st.integers() | st.text()),
+)
+@example(argument_1=2, code="ab", tags=[1, "x"])
+def test_price(argument_1, code, tags):
+    if (argument_1, code, tags) == (2, "ab", [1, "x"]):
         s = Shop()
         x = make()
         # as before
-        assert s.price(amount, x, code=code, tags=tags) == 4
+        assert s.price(argument_1, x, code=code, tags=tags) == 4
     # here: what holds for every input
 """
     )

@@ -27,6 +27,8 @@ _VIEWS = {
 }  # fmt: skip
 """What makes a comparable value of those that the codec shows by parts that are no attributes."""
 _VIEWED = ("items", "content", "bytes")
+_TOLERANCE = ", rel=1e-7, abs=1e-6"
+"""The sandbox's (`refute.sandbox.equality`)."""
 _NO_ATTRIBUTES = {"Match": ("pattern",), "timezone": ("offset", "name")}
 
 
@@ -38,27 +40,28 @@ class Check:
     value: Any = None
     right: str | None = None
     """Source of the value, where `source_of` has none for it."""
-    close: bool = False
-    """Floats, to the digits that mean something."""
+    close: str | None = None
+    """Of floats that count to the digits that mean something: more arguments of ``approx``."""
     imports: frozenset[str] = frozenset()
 
 
 def value_checks(
-    left: str, value: Any, *, exact: bool, bound: Collection[str], fields: Collection[str] = ()
+    left: str, value: Any, *, stated: bool, bound: Collection[str], fields: Collection[str] = ()
 ) -> tuple[bool, list[Check]]:
     """(whether `left` is used more than once, checks) for what an expression returned.
 
+    `stated`: somebody says so, and the sandbox's tolerance applies; else the code returned it.
     `bound`: names that the module under test binds; `fields`: the only ones of an object that
     count. Raises `NotLiteral` where nothing of it can be written.
     """
-    checks = [_complete(one, exact) for one in _checks(left, value, bound, fields, 0)]
-    if len(checks) > 1 and not any(one.close for one in checks):
+    checks = [_complete(one, stated) for one in _checks(left, value, bound, fields, 0)]
+    if len(checks) > 1 and all(one.close is None for one in checks):
         return True, [_together(checks)]
     return len(checks) > 1, checks
 
 
 def change_checks(
-    left: str, before: Any, after: Any, *, exact: bool, bound: Collection[str]
+    left: str, before: Any, after: Any, *, bound: Collection[str]
 ) -> tuple[bool, list[Check]]:
     """(whether only by private fields, checks) for what a call changed; of objects of one type only
     the fields that it changed."""
@@ -70,7 +73,7 @@ def change_checks(
             for name, value in after.attributes
             if name not in old or not same_value(old[name], value)
         ]
-    _, checks = value_checks(left, after, exact=exact, bound=bound, fields=changed)
+    _, checks = value_checks(left, after, stated=False, bound=bound, fields=changed)
     private = bool(changed) and all(one.startswith("_") for one in changed)
     return private, checks
 
@@ -191,7 +194,7 @@ def _library_source(value: Opaque) -> tuple[str | None, frozenset[str]]:
     return None, frozenset()
 
 
-def _complete(check: Check, exact: bool) -> Check:
+def _complete(check: Check, stated: bool) -> Check:
     """The check with imports, and close where floats are not exact. Raises `NotLiteral`."""
     value = check.value
     if check.right is not None:
@@ -204,7 +207,11 @@ def _complete(check: Check, exact: bool) -> Check:
         return Check(f"math.isnan({check.left})", True, imports=imports | {"import math"})
     if has_nan(value):
         return Check(f"repr({check.left})", repr(value), imports=imports)
-    close = not exact and _flat(value) and not all(map(_is_exact, _numbers(value)))
+    close = None
+    if _flat(value) and stated and any(isinstance(one, float) for one in _numbers(value)):
+        close = _TOLERANCE
+    elif _flat(value) and not stated and not all(map(_is_exact, _numbers(value))):
+        close = ""
     return replace(check, close=close, imports=frozenset(imports))
 
 
@@ -257,15 +264,15 @@ def lines_of(check: Check, kind: str, room: int) -> tuple[list[str], set[str]]:
     if kind == "pytest":
         if truth:
             return [f"assert {left}"], imports
-        if check.close:
-            right = f"pytest.approx({source_of(_short(value))})"
+        if check.close is not None:
+            right = f"pytest.approx({source_of(_short(value))}{check.close})"
             return comparison(left, "==", right, room), imports | {"import pytest"}
         return comparison(left, "is" if single else "==", right, room), imports
     if truth:
         call = f"assertTrue({left})"
     elif single and value is None:
         call = f"assertIsNone({left})"
-    elif check.close and isinstance(value, float):
+    elif check.close is not None and isinstance(value, float):
         digits = "places=7" if abs(value) < 1e6 else f"delta={source_of(abs(value) * 1e-9)}"
         call = f"assertAlmostEqual({left}, {source_of(_short(value))}, {digits})"
     else:

@@ -10,17 +10,17 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from textwrap import indent
-from typing import Literal
+from typing import Any, Literal
 
 from refute.core.problems import Scenario
 from refute.errors import InputError
 from refute.function.layout import code_of, laid_out, one_line, statement
 from refute.function.scenarios.asserting import Check, change_checks, lines_of, value_checks
-from refute.function.scenarios.observation import Observation
+from refute.function.scenarios.observation import VARIES, Observation
 from refute.function.scenarios.varying import parsed
 from refute.sandbox.values import Iterated
 from refute.source.literals import NotLiteral
-from refute.source.syntax import bound_names, read_names
+from refute.source.syntax import bound_names, read_names, readable_module
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,20 @@ class Context:
     """Names that it binds: of its exceptions and enums the test may speak by name."""
     coroutines: frozenset[str] = frozenset()
     """Names of its coroutine functions and methods: ``fetch``."""
-    parameters: tuple[str, ...] = ()
-    """Of the observed call, for naming what it is given."""
-    exact: bool = False
-    """Whether floats count to the last digit."""
-    iterates: bool = False
-    """Whether the observed call gives a generator: it raises when it is gone through."""
-    fields: tuple[str, ...] = ()
-    """The only attributes of a returned object that count; (): those seen."""
+    stated: bool = False
+    """Whether somebody states the value: floats are close then as they are to the sandbox."""
+
+    @classmethod
+    def of(cls, text: str, *, stated: bool = False) -> Context:
+        """Read the text of the module under test."""
+        tree = readable_module(text)
+        coroutines = frozenset(
+            node.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.AsyncFunctionDef)
+            and not any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(node))
+        )
+        return cls(bound_names(*tree.body), coroutines, stated)
 
 
 @dataclass(slots=True)
@@ -116,8 +122,10 @@ class _Writer:
         value, prints = self.expected.value, bool(self.expected.printed)
         if isinstance(value, Iterated) and "async" in value.type:
             value = list(value.items)
-        silent = value is None and (prints or bool(effects))
-        run, lines = ([call], []) if silent else self.valued(call, value, prints or bool(effects))
+        more = prints or bool(effects)
+        run, lines = [laid_out(call, self.room)], list[str]()
+        if value is not VARIES and not (value is None and more):
+            run, lines = self.valued(call, value, more)
         for check, found in effects:
             self.out.imports |= found
             lines += check
@@ -185,22 +193,14 @@ class _Writer:
 
     def valued(self, call: str, value: object, first: bool) -> tuple[list[str], list[str]]:
         """(the call, where it stands alone, assertions) of a value; `first`: more is looked at."""
-        context = self.context
-        many, checks = value_checks(
-            call, value, exact=context.exact, bound=context.bound, fields=context.fields
-        )
+        how: dict[str, Any] = {"stated": self.context.stated, "bound": self.context.bound}
+        many, checks = value_checks(call, value, **how)
         run: list[str] = []
         if many or first or len(call) + len("actual = ") > self.room:
             name = self.free("result")
-            run = [self.assigned(name, call)]
-            _, checks = value_checks(
-                name, value, exact=context.exact, bound=context.bound, fields=context.fields
-            )
+            run = [laid_out(f"{name} = {call}", self.room)]
+            _, checks = value_checks(name, value, **how)
         return run, self.lines(checks)
-
-    def assigned(self, name: str, call: str) -> str:
-        """The call with a name for its value."""
-        return laid_out(f"{name} = {call}", self.room)
 
     def lines(self, checks: Sequence[Check]) -> list[str]:
         """The assertions."""
@@ -223,8 +223,7 @@ class _Writer:
         expects = "self.assertRaises" if unit else "pytest.raises"
         if not unit:
             self.out.imports.add("import pytest")
-        inner = f"list({call})" if self.context.iterates else call
-        inside = laid_out(inner, self.room - 4)
+        inside = laid_out(call, self.room - 4)
         lines = [f"with {expects}({error if known else 'Exception'})", indent(inside, "    ")]
         lines[0] += ":" if known else " as caught:"
         if not known:
@@ -244,9 +243,7 @@ class _Writer:
                 continue
             shown = holder.node.id if isinstance(holder.node, ast.Name) else holder.wish
             try:
-                private, checks = change_checks(
-                    shown, before, after, exact=self.context.exact, bound=self.context.bound
-                )
+                private, checks = change_checks(shown, before, after, bound=self.context.bound)
             except NotLiteral:
                 continue
             other = self.expected.value is not None or bool(self.expected.printed)
@@ -254,9 +251,7 @@ class _Writer:
                 continue
             name = self.named(holder)
             if name != shown:
-                _, checks = change_checks(
-                    name, before, after, exact=self.context.exact, bound=self.context.bound
-                )
+                _, checks = change_checks(name, before, after, bound=self.context.bound)
             saved, self.out.imports = self.out.imports, set()
             lines = self.lines(checks)
             found.append((private, lines, self.out.imports))
@@ -277,10 +272,8 @@ class _Writer:
             return None
         if which.isdigit() and int(which) <= len(call.args):
             at = int(which) - 1
-            names = self.context.parameters
-            wish = names[at] if at < len(names) else "argument"
             if not isinstance(call.args[at], ast.Starred):
-                return _Place(call, "args", at, call.args[at], wish)
+                return _Place(call, "args", at, call.args[at], "argument")
         for one in call.keywords:
             if one.arg == which:
                 return _Place(one, "value", None, one.value, which)

@@ -90,17 +90,17 @@ def read_file(name: str, text: str, module: str = "", *, own: bool = False) -> T
         for block in _CODE.finditer(text):
             code = block["fenced"] or dedent(block["indented"] or "")
             body += [] if ">>>" in code else try_parse_statements(code) or []
-        return TestFile(name, ast.Module([], []), documents=[(Scope(_imports(body)), body)])
+        return TestFile(name, ast.Module([], []), documents=[(Scope(imports_of(body)), body)])
     tree = readable_module(text)
     package = module if name.endswith("__init__.py") else module.rpartition(".")[0]
-    read = TestFile(name, tree, Scope(_imports([tree], package)))
+    read = TestFile(name, tree, Scope(imports_of([tree], package)))
     for node in _statements(tree):
         if isinstance(node, Function) and _fixture_mark(node) is not None:
             read.fixtures[_fixture_name(node)] = node
         if isinstance(node, ast.Module | ast.ClassDef | Function):
             body = _examples(ast.get_docstring(node) or "")
             if body:
-                scope = Scope(_imports(body), module if own else "")
+                scope = Scope(imports_of(body), module if own else "")
                 read.documents.append((scope, body))
     if own:
         read.tree = ast.Module([], [])
@@ -122,7 +122,7 @@ def _examples(text: str) -> list[ast.stmt]:
     return found
 
 
-def _imports(nodes: Iterable[ast.AST], package: str = "") -> dict[str, str]:
+def imports_of(nodes: Iterable[ast.AST], package: str = "") -> dict[str, str]:
     """The places of the names that import statements bind; `package`: where relative ones start."""
     found: dict[str, str] = {}
     for node in (one for outer in nodes for one in _statements(outer)):
@@ -195,7 +195,7 @@ def _sessions(
     node: Function, owner: ast.ClassDef | None, members: Sequence[ast.stmt], file: TestFile,
     shared: Sequence[TestFile], prefix: list[Step],
 ) -> Iterator[list[Step]]:  # fmt: skip
-    scope = Scope({**file.scope.names, **_imports(node.body)})
+    scope = Scope({**file.scope.names, **imports_of(node.body)})
     asked = [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
     before: list[Step] = []
     own: ast.stmt = node
@@ -375,7 +375,7 @@ def _fixtures(
             made = [[Step(Scope(), tested=False, binds=frozenset({name}))]]
         else:
             node = home.fixtures[name]
-            scope = Scope({**home.scope.names, **_imports(node.body)})
+            scope = Scope({**home.scope.names, **imports_of(node.body)})
             given = [one.arg for one in node.args.args if one.arg not in ("self", "cls", "request")]
             params = _keyword(_fixture_mark(node), "params")
             rows = _elements(params, home.tree.body)[:4] if params is not None else []

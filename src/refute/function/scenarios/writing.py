@@ -57,10 +57,7 @@ def _file_of(
     if style.kind == "unittest":
         parts.imports.add("import unittest")
     top = module.partition(".")[0]
-    blocks = []
-    for group in _grouped(parts.imports, top):
-        blocks.append("\n".join(wrapped_imports(one, style.width) for one in group))
-    head = "\n\n".join(blocks)
+    head = import_block(parts.imports, top, style.width)
     body = indent("\n".join(parts.lines), "    ")
     marks = "".join(f"@{one}\n" for one in decorators)
     if style.kind == "unittest":
@@ -71,12 +68,12 @@ def _file_of(
     return f"{head}\n\n\n{marks}def {name}({', '.join(parts.fixtures)}){returns}:\n{body}\n"
 
 
-def _grouped(imports: Iterable[str], top: str) -> list[list[str]]:
-    """Standard library, other packages, the project's own; without those that are empty."""
+def import_block(imports: Iterable[str], top: str, width: int) -> str:
+    """Return import lines in groups: standard library, other packages, the project's `top`."""
     groups: list[list[str]] = [[], [], []]
     for line in sorted_imports(_joined(imports)):
-        groups[import_group(line, top)].append(line)
-    return [one for one in groups if one]
+        groups[import_group(line, top)].append(wrapped_imports(line, width))
+    return "\n\n".join("\n".join(one) for one in groups if one)
 
 
 def import_group(line: str, top: str) -> int:
@@ -119,7 +116,7 @@ def as_hypothesis(
     Raises `NotLiteral` where the call has no literal argument, else as `render_test`.
     """
     body = read_body(scenario)
-    names, values = _lift(body, context)
+    names, values = _lift(body)
     quiet = replace(expected, printed="")  # a fixture would be shared by all examples
     lifted = unparsed(body, scenario)
     drawn = body_of(lifted, quiet, module, style, comment, context, frozenset(names))
@@ -137,7 +134,7 @@ def as_hypothesis(
     return _file_of(name, Parts(lines, drawn.imports, names), module, style, marks)
 
 
-def _lift(body: list[ast.stmt], context: Context) -> tuple[list[str], list[ast.expr]]:
+def _lift(body: list[ast.stmt]) -> tuple[list[str], list[ast.expr]]:
     """Puts names in the place of the observed call's literal arguments: names and literals."""
     last = body[-1]
     call = last.value if isinstance(last, ast.Expr) else None
@@ -155,11 +152,9 @@ def _lift(body: list[ast.stmt], context: Context) -> tuple[list[str], list[ast.e
         return ast.Name(wish, ast.Load())
 
     if isinstance(call, ast.Call):
-        known = context.parameters
         for index, node in enumerate(call.args):
             if _is_literal(node):
-                wish = known[index] if index < len(known) else f"argument_{index + 1}"
-                call.args[index] = named(wish, node)
+                call.args[index] = named(f"argument_{index + 1}", node)
         for one in call.keywords:
             if one.arg and _is_literal(one.value):
                 one.value = named(one.arg, one.value)
