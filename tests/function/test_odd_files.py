@@ -11,7 +11,7 @@ import pytest
 from refute.doors import command_line
 from refute.errors import InputError
 from refute.function.examples import read_examples
-from refute.function.examples.scanner import closing
+from refute.function.examples.formal import closing
 from refute.function.source import read_source
 from refute.source import syntax
 

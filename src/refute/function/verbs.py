@@ -22,7 +22,7 @@ from refute.function.contract import (
     State,
     passes_note,
 )
-from refute.function.examples import examples_of, replayed, understood, with_examples
+from refute.function.examples import examples_of, replayed, understood
 from refute.function.given_tests import believed
 from refute.function.search.crashes import unbound_names
 from refute.function.source import unified_diff
@@ -270,7 +270,7 @@ def _understanding(
             notes = (*notes, *found.notes)
             if found.green:
                 return MethodResult(found.tests, (), notes=(*notes, passes_note(len(found.tests))))
-            problem = with_examples(problem, found)
+            problem = replace(problem, examples=found.tests, unending=found.unending)
         if timed.spent or timed.over:
             notes = (*notes, TIME_UP)
         end = timed.deadline + (1 - REPLAYING) * seconds

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from refute.core.starting import Variable
 from refute.errors import DatasetError
+from refute_lab.datasets.prompts import prompt_examples
 from refute_lab.datasets.rows import Row
 from refute_lab.datasets.spec import (
     DATASETS,
@@ -67,7 +68,7 @@ def load(
     for item in spec.items(path, options, _maybe(wanted)):
         if limit is not None and len(found) >= limit:
             break
-        item = _named_once(evaluated(item, options.evaluation), seen)
+        item = _with_examples(_named_once(evaluated(item, options.evaluation), seen))
         if wanted is not None:
             hits = wanted & _names(item.problem.id)
             matched |= hits
@@ -78,6 +79,13 @@ def load(
         missing = ", ".join(sorted(wanted - matched))
         raise DatasetError(f"{path or spec.name}: no problem with id {missing}")
     return found
+
+
+def _with_examples(item: Item) -> Item:
+    """The item with what its text states: a task's text was written to be met."""
+    one = item.problem
+    read = prompt_examples(one.description, one.entry_point, code=one.code)
+    return replace(item, problem=replace(one, examples=tuple(read)))
 
 
 def load_dataset(

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from refute.core.problems import Expression, FunctionProblem, Trust
-from refute.function.examples import read_examples
 from refute.function.llm.answers import code_spans, final_text
 from refute.function.llm.generation import test_request
 from refute.sandbox import Limits, NotRun, Program, Raised, Returned
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.pool import AsyncSandbox
 from refute.source.syntax import find_function, first_line, parse_module
+from refute_lab.datasets.prompts import prompt_examples
 from refute_lab.train.sources import Raw
 
 # -- extract ---------------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ async def works(solution: Solution, box: AsyncSandbox) -> str | None:
             return "does not run: it is cut short"
     tests = [
         test
-        for test in read_examples(solution.description, solution.entry_point, code=solution.code)
+        for test in prompt_examples(solution.description, solution.entry_point, code=solution.code)
         if test.trust is Trust.STATED
     ]
     program = Program(solution.code, solution.entry_point)

@@ -10,7 +10,7 @@ from dataclasses import fields
 import pytest
 
 from refute.core.methods import Context
-from refute.core.problems import Call, FunctionProblem
+from refute.core.problems import Call, FunctionProblem, Trust, UnitTest
 from refute.core.registry import METHODS
 from refute.errors import InputError
 from refute.function.contract import MethodResult, State
@@ -87,10 +87,10 @@ def test_a_model_that_lists_too_few_inputs_is_asked_for_more() -> None:
 
 
 def test_examples_that_are_not_believed_are_inputs_all_the_same() -> None:
-    described = 'Counts capitals.\n\nExamples:\n    f("") => 0\n    f("abABC") => 3\n'
+    told = tuple(UnitTest(Call((x,)), y, trust=Trust.WORDED) for x, y in (("", 0), ("abABC", 3)))
     wrong = "def f(s):\n    return sum(1 for c in s if c.islower())\n"
     right = wrong.replace("islower", "isupper")
-    problem = FunctionProblem("p", described, "f(s)", "f", wrong)
+    problem = FunctionProblem("p", "Counts capitals.", "f(s)", "f", wrong, examples=told)
 
     def silent(messages: Sequence[Message], number: int) -> str:
         listing = "calls of it that together" in messages[-1].content

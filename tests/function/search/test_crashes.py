@@ -62,7 +62,7 @@ def test_a_program_that_does_not_load() -> None:
 
 
 def test_examples_that_contradict_each_other() -> None:
-    findings = run("def f(n): ...", ((1,), value(3)), words="f(1) == 3\nf(1) == 4\nf(2) == 2")
+    findings = run("def f(n): ...", ((1,), value(3)), words=">>> f(1)\n3\n>>> f(1)\n4\n")
     assert {f.kind for f in findings} == {"contradiction"}
     assert "contradicted by description line" in findings[0].reason
 

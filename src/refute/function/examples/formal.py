@@ -1,4 +1,4 @@
-"""Examples stated in code: asserts, doctests, and the self-tests of a program."""
+"""Read doctests as calls and what comes of them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from refute.core.problems import Expression
-from refute.function.examples.scanner import read, scan
 from refute.function.examples.subject import DescribedFunction, Kind, Reading, invocation, mentions
-from refute.source.literals import NotLiteral, read_literal
-from refute.source.syntax import parse_expression, try_parse, try_parse_statements
+from refute.source.literals import NotLiteral, parse_literal, read_literal
+from refute.source.syntax import parse_expression, try_parse_statements
 
+LOOSE_NAMES: dict[str, Any] = {
+    "true": True,
+    "false": False,
+    "TRUE": True,
+    "FALSE": False,
+    "null": None,
+    "none": None,
+}
+"""How other languages and prose spell Python's constants."""
+STRING = re.compile(
+    r"(?:[rbRB]{0,2})"
+    r"(?:'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\""
+    r"|'(?:\\.|[^'\\\n]|\n(?!\s*\n))*?'|\"(?:\\.|[^\"\\\n]|\n(?!\s*\n))*?\")",
+    re.S,
+)
+"""A text's literal."""
+_PAIRS = {"(": ")", "[": "]", "{": "}"}
 _PROMPT = re.compile(r"^([ \t]*)>>> ?(.*)$")
 _EXCEPTION = re.compile(r"^\s*([A-Za-z_][\w.]*)(?::.*)?$")
-_LABEL = re.compile(
-    r"\s*(?:(?:expected|should|output|result|returns?|prints?|be|print|the|is)\b\s*)*"
-    r"(?:==>|=>|->|→|➞|==?|:)?\s*",
-    re.I,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,26 +234,6 @@ def _remember(statement: ast.stmt, block: _Block) -> None:
         block.steps.append(statement.value)
 
 
-def asserts(about: DescribedFunction) -> list[Reading]:
-    """Assert statements on lines of their own, over several lines where brackets are open."""
-    readings: list[Reading] = []
-    lines = _lines(about.text)
-    for index, line in enumerate(lines):
-        match = re.match(r"^[ \t]*(?:>>> )?(?=assert\b)", line.text)
-        if match is None:
-            continue
-        for last in range(index, min(index + 12, len(lines))):
-            source = "\n".join(
-                [line.text[match.end() :], *(o.text for o in lines[index + 1 : last + 1])]
-            )
-            body = try_parse_statements(source)
-            if body and isinstance(body[0], ast.Assert):
-                span = (line.start + match.end(), lines[last].end)
-                readings += assertion(body[0], about, span, kind="assert")
-                break
-    return readings
-
-
 def assertion(
     node: ast.Assert, about: DescribedFunction, span: tuple[int, int], *, kind: Kind
 ) -> Iterator[Reading]:
@@ -313,51 +304,58 @@ def _close(test: ast.Call, left: ast.expr, right: ast.expr) -> str | None:
     return f"abs(({a}) - ({b})) <= max({relative!r} * abs({b}), {absolute!r})"
 
 
-def self_tests(code: str, about: DescribedFunction) -> Iterator[Reading]:
-    """Module-level asserts, and calls with a comment that says what comes out.
+# -- values in a text ------------------------------------------------------------------------------
 
-    Spans are offsets in `code`.
+
+def read(text: str, *, loose: bool = False) -> Any:
+    """The value that `text` writes. `loose`: also ``true``, ``null`` as in other languages.
+
+    Raises `NotLiteral` for what `refute.source.literals` does not read.
     """
-    tree = try_parse(code)
-    if tree is None:
-        return
-    offsets = _offsets(code)
-    for statement in tree.body:
-        span = (offsets[statement.lineno - 1], offsets[(statement.end_lineno or 0) - 1] + 1)
-        if isinstance(statement, ast.Assert):
-            yield from assertion(statement, about, span, kind="assert")
-        elif isinstance(statement, (ast.Expr, ast.Assign)):
-            yield from _commented(statement, code, about, span)
+    return parse_literal(_one_line(text.strip()), names=LOOSE_NAMES if loose else None)
 
 
-def _commented(
-    statement: ast.Expr | ast.Assign,
-    code: str,
-    about: DescribedFunction,
-    span: tuple[int, int],
-) -> Iterator[Reading]:
-    calls = [
-        node
-        for node in ast.walk(statement.value)
-        if isinstance(node, ast.Call) and mentions(node, about.name)
-    ]
-    own = [node for node in calls if ast.unparse(node.func) == about.entry_point]
-    if len(own) != 1:
-        return
-    last = code.splitlines()[(statement.end_lineno or statement.lineno) - 1]
-    comment = last.encode()[statement.end_col_offset or 0 :].decode(errors="replace")
-    marked = re.match(r"\s*;?\s*#(.*)", comment)
-    if marked is None:
-        return
-    label = _LABEL.match(marked[1])
-    value = scan(marked[1], label.end() if label else 0)
-    if value is None or not re.match(r"\s*($|[,.;(#-]|because|since|as)", marked[1][value.end :]):
-        return
-    yield Reading(invocation(own[0], about.entry_point), value.value, "equation", span)
+def _one_line(text: str) -> str:
+    """Line breaks become escapes in strings (a docstring arrives evaluated), blanks elsewhere."""
+    if "\n" not in text:
+        return text
+    parts, start = [], 0
+    for match in STRING.finditer(text):
+        literal = match[0]
+        if literal.lstrip("rbRB")[:3] not in ("'''", '"""'):
+            literal = literal.replace("\n", "\\n")
+        parts += [text[start : match.start()].replace("\n", " "), literal]
+        start = match.end()
+    return "".join([*parts, text[start:].replace("\n", " ")])
 
 
-def _offsets(code: str) -> list[int]:
-    offsets = [0]
-    for line in code.splitlines(keepends=True):
-        offsets.append(offsets[-1] + len(line))
-    return offsets
+_DEEPEST = 200  # as Python's own parser
+
+
+def closing(text: str, start: int) -> int | None:
+    """The offset just past the bracket that closes the one at `start`.
+
+    None if it never closes, or only around brackets that are nested deeper than any value's: a text
+    of nothing but opening ones is read once, not once for each.
+    """
+    stack: list[str] = []
+    position = start
+    while position < len(text):
+        char = text[position]
+        if char in "'\"":
+            match = STRING.match(text, position)
+            if match is None:
+                return None
+            position = match.end()
+            continue
+        if char in _PAIRS:
+            if len(stack) >= _DEEPEST:
+                return None
+            stack.append(_PAIRS[char])
+        elif char in ")]}":
+            if not stack or stack.pop() != char:
+                return None
+            if not stack:
+                return position + 1
+        position += 1
+    return None

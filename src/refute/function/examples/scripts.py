@@ -147,19 +147,6 @@ def _script(
     return DoctestScript(text.value, own, steps, text.lineno, len(missing), skipped)
 
 
-def doctest_lines(text: str) -> frozenset[int]:
-    """The lines of a text, from 1, that `doctest` takes for examples and their output."""
-    try:
-        examples = doctest.DocTestParser().get_examples(text)
-    except ValueError:
-        return frozenset()
-    lines: set[int] = set()
-    for one in examples:
-        size = one.source.count("\n") + one.want.count("\n")
-        lines |= set(range(one.lineno + 1, one.lineno + 1 + size))
-    return frozenset(lines)
-
-
 @lru_cache(maxsize=4)
 def imported_packages(code: str) -> frozenset[str]:
     """The top names of what a module imports, anywhere in it."""

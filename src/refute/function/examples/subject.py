@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,7 +13,7 @@ from refute.sandbox import values
 from refute.source.literals import NotLiteral, read_call
 from refute.source.syntax import bound_names, find_function, parse_expression, takes_self, try_parse
 
-Kind = Literal["doctest", "assert", "equation", "arrow", "fields", "prose", "inverse"]
+Kind = Literal["doctest", "assert", "equation", "arrow", "prose"]
 """The form in which an example is written."""
 
 _STRAIGHT = str.maketrans(
@@ -38,10 +37,6 @@ class Reading:
     raises: str | None = None
     formal: bool = False
     """Stated in code (doctest, assert, ==), not in words."""
-    parenthesised: bool = False
-    """The expected value is written in parentheses that do not make it a tuple."""
-    alias: bool = False
-    """The example calls the function by another name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +53,6 @@ class DescribedFunction:
     """Positional parameters; None: the signature is unknown."""
     required: int
     variadic: bool
-    annotations: Mapping[str, ast.expr]
     returns: ast.expr | None
     defined: frozenset[str]
     """Other functions of the module."""
@@ -81,16 +75,6 @@ class DescribedFunction:
             return True
         return self.required <= count and (self.variadic or count <= len(self.parameters))
 
-    def holds_text(self, index: int) -> bool:
-        """Whether the signature, or else the description, says that this parameter is a string."""
-        if self.parameters is None or index >= len(self.parameters):
-            return False
-        annotation = self.annotations.get(self.parameters[index])
-        if annotation is not None:
-            return ast.unparse(annotation) == "str"
-        name = re.escape(self.parameters[index])
-        return bool(re.search(rf"\bstring,? '?{name}\b|\b{name}'? (is|as) a string", self.plain))
-
     def line(self, offset: int) -> int:
         """The line of the text, from 1, that holds the character at `offset`."""
         return self.text.count("\n", 0, offset) + 1
@@ -102,7 +86,6 @@ def subject(description: str, entry_point: str, code: str | None) -> DescribedFu
     function = find_function(tree, entry_point) if tree is not None else None
     parameters: tuple[str, ...] | None = None
     required, variadic = 0, False
-    annotations: dict[str, ast.expr] = {}
     if function is not None:
         spec = function.args
         arguments = [*spec.posonlyargs, *spec.args]
@@ -110,7 +93,6 @@ def subject(description: str, entry_point: str, code: str | None) -> DescribedFu
         if arguments and takes_self(function, entry_point):
             arguments, required = arguments[1:], max(0, required - 1)
         parameters = tuple(arg.arg for arg in arguments)
-        annotations = {arg.arg: arg.annotation for arg in arguments if arg.annotation is not None}
         variadic = spec.vararg is not None
     return DescribedFunction(
         text=description,
@@ -119,7 +101,6 @@ def subject(description: str, entry_point: str, code: str | None) -> DescribedFu
         parameters=parameters,
         required=required,
         variadic=variadic,
-        annotations=annotations,
         returns=function.returns if function is not None else None,
         defined=frozenset(
             node.name

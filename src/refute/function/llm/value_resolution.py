@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import Any
 
 from refute.core.problems import Call, Expression, Invocation
-from refute.function.examples.scanner import LOOSE_NAMES
+from refute.function.examples.formal import LOOSE_NAMES
 from refute.function.examples.subject import DescribedFunction
 from refute.function.llm.answers import WrittenOutput, source_text
 from refute.function.llm.results import Output, Unreadable
