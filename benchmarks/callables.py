@@ -33,8 +33,7 @@ from refute.function.scenarios.carving import TestIndex, carve, classes_around, 
 from refute.function.scenarios.described import Described, describe_module
 from refute.function.scenarios.observation import LIMITS, observe, same_value
 from refute.function.scenarios.pieces import Piece
-from refute.function.scenarios.proposing import Proposer, Target
-from refute.function.scenarios.running import explore, reader_of, runner
+from refute.function.scenarios.proposing import Proposer, Target, explore, reader_of, runner
 from refute.sandbox import Program, Sandbox
 from refute.sandbox.local import LocalSandbox
 from refute.source.syntax import Function, find_function, readable_module

@@ -18,8 +18,7 @@ from refute.diffing.differences import Difference, Kind, is_stable, kind_of_diff
 from refute.diffing.modules import Module
 from refute.diffing.sides import Side, Sides
 from refute.diffing.usage import Usage, Used
-from refute.function.scenarios.described import Described, Signature
-from refute.function.scenarios.fitting import misfits
+from refute.function.scenarios.described import Described, Signature, misfits
 from refute.function.scenarios.observation import LIMITS, Observation
 from refute.function.scenarios.proposing import Proposal, Proposer, Target
 from refute.function.scenarios.shrinking import shrink

@@ -11,8 +11,7 @@ from typing import Literal
 from refute.diffing.comparison import Entry
 from refute.diffing.differences import Difference
 from refute.diffing.service import Compared, Diffed
-from refute.function.scenarios.inserting import insert
-from refute.function.scenarios.placing import Placement, place_test
+from refute.function.scenarios.placing import Placement, insert, place_test
 from refute.function.scenarios.writing import Context, Style, as_hypothesis, render_test
 from refute.source.literals import NotLiteral
 

@@ -18,8 +18,7 @@ from refute.diffing.references import References
 from refute.diffing.sides import Sides
 from refute.diffing.usage import Usage
 from refute.diffing.working import callers
-from refute.function.scenarios.described import Described
-from refute.function.scenarios.fitting import misfits
+from refute.function.scenarios.described import Described, misfits
 from refute.function.scenarios.observation import LIMITS
 from refute.hardening.mutants import Mutant
 from refute.hardening.subject import Subject

@@ -56,11 +56,11 @@ def carved(
 
 
 def carve_all(
-    files: list[tuple[str, str]], name: str, module: str = "shop.cart", **how: int
+    files: list[tuple[str, str]], name: str, module: str = "shop.cart", most: int = 40
 ) -> list[Scenario]:
     target = f"shop.cart:{name}"
     text = CART if module == "shop.cart" else ""
-    return carve(files, [target], module=module, text=text, **how)[target]
+    return carve(files, [target], module=module, text=text, most=most)[target]
 
 
 def only(name: str, text: str) -> Scenario:

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from refute.function.scenarios.bodies import Style
-from refute.function.scenarios.inserting import insert
-from refute.function.scenarios.placing import Placement, place_test
+from refute.function.scenarios.placing import Placement, insert, place_test
 
 NEW = """\
 import pytest

@@ -10,8 +10,8 @@ import pytest
 
 from refute.core.problems import Scenario
 from refute.function.scenarios.observation import observe
+from refute.function.scenarios.reductions import size
 from refute.function.scenarios.shrinking import shrink
-from refute.function.scenarios.trees import size
 from refute.sandbox import Program
 from refute.sandbox.local import LocalSandbox
 

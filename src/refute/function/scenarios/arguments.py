@@ -19,8 +19,7 @@ from refute.function.scenarios.described import (
     Signature,
     TypeHint,
 )
-from refute.function.scenarios.library import library_places
-from refute.function.scenarios.pieces import Piece, joined
+from refute.function.scenarios.pieces import Piece, joined, library_places
 from refute.function.scenarios.varying import neighbours
 from refute.function.search.inputs import propose_inputs
 from refute.function.search.written import source_with

@@ -20,8 +20,17 @@ from refute.function.scenarios.described import (
     Signature,
     TypeHint,
 )
-from refute.function.scenarios.library import ITERATORS, LIBRARY, LISTS, MAPPINGS, SETS
-from refute.function.scenarios.pieces import Namer, Piece, joined, plain
+from refute.function.scenarios.pieces import (
+    ITERATORS,
+    LIBRARY,
+    LISTS,
+    MAPPINGS,
+    SETS,
+    Namer,
+    Piece,
+    joined,
+    plain,
+)
 
 DEEPEST = 3
 MOST = 24

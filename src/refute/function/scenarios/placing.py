@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import dedent, indent
 
 from refute.core.storage import parse_toml
+from refute.function.layout import wrapped_imports
 from refute.function.project_tests import read_bounded, test_files
 from refute.function.scenarios.bodies import Style
-from refute.function.scenarios.inserting import is_test_case
-from refute.source.syntax import Function, readable_module
+from refute.function.scenarios.writing import import_group
+from refute.source.syntax import Function, bound_names, first_line, parse_module, readable_module
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +128,342 @@ def _width(root: Path) -> int:
     except (ValueError, AttributeError):
         pass
     return Style().width
+
+
+# -- into a file -----------------------------------------------------------------------------------
+
+WIDTH = 88
+_FOR_TESTS = frozenset({"pytest", "hypothesis", "numpy"})
+_Import = ast.Import | ast.ImportFrom
+
+
+def insert(text: str, test_source: str, near: str, *, width: int = WIDTH) -> str | None:
+    """The file with the one test of `test_source` (see `writing.render_test`), or None where it
+    cannot be put there without breaking something: then it needs a file of its own.
+
+    It stands behind the last test that is about `near` ("Cart.total"), in the same class where
+    that is one, else at the end. A name that the file has is not imported again; a test whose name
+    is taken gets a number.
+    """
+    ends = "\r\n" if "\r\n" in text else "\n"
+    plain = text.replace("\r\n", "\n")
+    try:
+        tree, new = parse_module(plain), parse_module(test_source)
+        found = _inserted(plain, tree, test_source, new, near, width)
+        if found is None or not _is_more(tree, parse_module(found)):
+            return None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return found.replace("\n", ends)
+
+
+def is_test_case(node: ast.ClassDef) -> bool:
+    """Whether a class is one of unittest's, by the names of its bases."""
+    return any(ast.unparse(one).rpartition(".")[2].endswith("TestCase") for one in node.bases)
+
+
+def _inserted(
+    text: str, tree: ast.Module, source: str, new: ast.Module, near: str, width: int
+) -> str | None:
+    owner, test = _test_of(new)
+    if test is None:
+        return None
+    if all(_is_docstring(one) for one in tree.body):
+        return "\n\n".join(one for one in (text.rstrip(), source) if one)
+    imports = _lacking(tree, new)
+    if imports is None:
+        return None
+    home, behind = _related(tree, near, owner is not None)
+    lines = text.split("\n") if text.endswith("\n") or not text else [*text.split("\n"), ""]
+    named = source.split("\n")[first_line(test) - 1 : test.end_lineno]
+    code = dedent("\n".join(named))
+    name = _free_name(test.name, home.body if home else tree.body)
+    code = re.sub(rf"(?m)^((?:async )?def ){test.name}\(", rf"\g<1>{name}(", code, count=1)
+    if home is not None:
+        if owner is None:
+            code = re.sub(rf"(def {name}\()(?=(\)?))", _with_self, code, count=1)
+        at = behind.end_lineno if behind is not None else home.body[-1].end_lineno
+        block = ["", *indent(code, " " * home.body[0].col_offset).split("\n")]
+        if at is None:
+            return None
+        lines[at:at] = block
+    else:
+        if owner is not None:
+            head = source.split("\n")[first_line(owner) - 1]
+            title = _free_name(owner.name, tree.body)
+            head = head.replace(owner.name, title, 1)
+            code = f"{head}\n{indent(code, '    ')}"
+        _put_at_top_level(lines, tree, code, behind)
+    return _with_imports("\n".join(lines), imports, _own(new), width)
+
+
+def _test_of(new: ast.Module) -> tuple[ast.ClassDef | None, ast.FunctionDef | None]:
+    """The test of a source, and its class."""
+    for node in new.body:
+        if isinstance(node, ast.FunctionDef):
+            return None, node
+        if isinstance(node, ast.ClassDef):
+            inner = [one for one in node.body if isinstance(one, ast.FunctionDef)]
+            return node, inner[0] if inner else None
+    return None, None
+
+
+def _with_self(match: re.Match[str]) -> str:
+    return match[1] + ("self" if match[2] else "self, ")
+
+
+def _free_name(name: str, body: Sequence[ast.stmt]) -> str:
+    taken = {one.name for one in body if isinstance(one, (Function, ast.ClassDef))}
+    number, free = 2, name
+    while free in taken:
+        free, number = f"{name}_{number}", number + 1
+    return free
+
+
+# -- where -----------------------------------------------------------------------------------------
+
+
+def _related(
+    tree: ast.Module, near: str, case: bool
+) -> tuple[ast.ClassDef | None, ast.stmt | None]:
+    """(class, test) after which it comes: the last one about `near`'s last name, else about its
+    class; a test of a test case only among those, any other test not there."""
+    every: list[tuple[ast.ClassDef | None, ast.stmt]] = []
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            fits = is_test_case(node) if case else _is_plain(node)
+            if fits and not node.decorator_list:
+                every += [(node, one) for one in node.body if _is_test(one)]
+        elif _is_test(node) and not case:
+            every.append((None, node))
+    for word in reversed([one for one in near.split(".") if one]):
+        about = [pair for pair in every if _is_about(pair[1], word)]
+        if about:
+            return about[-1]
+    if case and every:
+        return every[-1][0], every[-1][1]
+    return None, None
+
+
+def _is_plain(node: ast.ClassDef) -> bool:
+    """Whether pytest collects a class that is no test case."""
+    return node.name.startswith("Test") and not is_test_case(node)
+
+
+def _is_test(node: ast.stmt) -> bool:
+    return isinstance(node, Function) and node.name.startswith("test")
+
+
+def _is_about(node: ast.stmt, word: str) -> bool:
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name) and one.id == word:
+            return True
+        if isinstance(one, ast.Attribute) and one.attr == word:
+            return True
+    return False
+
+
+def _put_at_top_level(
+    lines: list[str], tree: ast.Module, code: str, behind: ast.stmt | None
+) -> None:
+    """Two empty lines before and behind; at the end before what runs the file as a script."""
+    last = tree.body[-1] if tree.body else None
+    script = isinstance(last, ast.If) and "__name__" in ast.unparse(last.test)
+    if behind is not None and behind.end_lineno is not None:
+        at = behind.end_lineno
+    elif script and last is not None and len(tree.body) > 1:
+        at = tree.body[-2].end_lineno or 0
+    else:
+        at = len(lines)
+        while at and not lines[at - 1].strip():
+            at -= 1
+    rest = lines[at:]
+    while rest and not rest[0].strip():
+        rest.pop(0)
+    before = ["", ""] if at else []
+    lines[at:] = [*before, *code.rstrip("\n").split("\n"), *(["", "", *rest] if rest else [""])]
+
+
+# -- imports ---------------------------------------------------------------------------------------
+
+
+def _lacking(tree: ast.Module, new: ast.Module) -> list[tuple[str, str]] | None:
+    """(module, name) of what the file does not import yet, name "" for the module itself, with
+    "as"; None where one of the names means something else there."""
+    have: set[tuple[str, str, str]] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        if isinstance(node, _Import):
+            have |= set(_imported(node))
+    bound = bound_names(tree)
+    lacking: list[tuple[str, str]] = []
+    for node in new.body:
+        if isinstance(node, _Import):
+            for module, name, known in _imported(node):
+                if (module, name, known) in have and known.partition(".")[0] in bound:
+                    continue
+                if known.partition(".")[0] in bound and not _same_package(module, name, have):
+                    return None
+                as_known = "" if known in (name, module) else f" as {known}"
+                lacking.append((module + ("" if name else as_known), name + as_known * bool(name)))
+    return lacking
+
+
+def _same_package(module: str, name: str, have: set[tuple[str, str, str]]) -> bool:
+    """Whether ``import a.b`` only adds to an ``import a`` or ``import a.c``."""
+    top = module.partition(".")[0]
+    return not name and any(not n and m.partition(".")[0] == top and k == m for m, n, k in have)
+
+
+def _imported(node: _Import) -> list[tuple[str, str, str]]:
+    """(module, name, name that it has here) of each part."""
+    if isinstance(node, ast.Import):
+        return [(one.name, "", one.asname or one.name) for one in node.names]
+    module = "." * node.level + (node.module or "")
+    return [(module, one.name, one.asname or one.name) for one in node.names]
+
+
+def _with_imports(
+    text: str, lacking: Sequence[tuple[str, str]], own: frozenset[str], width: int
+) -> str:
+    """The text with these imports, one after the other."""
+    by_module: dict[str, list[str]] = {}
+    alone = [f"import {module}" for module, name in lacking if not name]
+    for module, name in lacking:
+        if name:
+            by_module.setdefault(module, []).append(name)
+    for module, names in by_module.items():
+        lines = text.split("\n")
+        old = next((one for one in _top_imports(text) if _can_grow(one, module, lines)), None)
+        if old is None:
+            alone.append(f"from {module} import {', '.join(sorted(names))}")
+            continue
+        assert isinstance(old, ast.ImportFrom)
+        lines[old.lineno - 1 : old.end_lineno] = _grown(lines, old, names, width).split("\n")
+        text = "\n".join(lines)
+    for line in sorted(alone, key=lambda one: (_group(one, own), _key(one))):
+        lines = text.split("\n")
+        at, before, after = _place_of(line, _top_imports(text), parse_module(text), own)
+        lines[at:at] = [*before, *wrapped_imports(line, width).split("\n"), *after]
+        text = "\n".join(lines)
+    return text
+
+
+def _grown(lines: Sequence[str], old: ast.ImportFrom, names: Sequence[str], width: int) -> str:
+    """A statement with more names, in the order and the layout that it has."""
+    there = [ast.unparse(one) for one in old.names]
+    fresh = sorted({*names} - {*there})
+    both = sorted([*there, *fresh]) if there == sorted(there) else [*there, *fresh]
+    head = f"from {old.module} import "
+    rows = list(lines[old.lineno - 1 : old.end_lineno])
+    if len(rows) == 1:
+        return wrapped_imports(head + ", ".join(both), width)
+    if "\n".join(rows) == wrapped_imports(head + ", ".join(there), 0):
+        return wrapped_imports(head + ", ".join(both), 0)
+    last = old.names[-1]
+    column = min(one.col_offset for one in old.names if one.lineno == last.lineno)
+    at = last.lineno - old.lineno
+    row = rows[at].encode()
+    before, after = row[: last.end_col_offset].decode(), row[last.end_col_offset :].decode()
+    rows[at] = before + "".join(f",\n{' ' * column}{name}" for name in fresh) + after
+    return "\n".join(rows)
+
+
+def _top_imports(text: str) -> list[_Import]:
+    """The imports with which a file begins."""
+    tree = parse_module(text)
+    body = tree.body[1:] if tree.body and _is_docstring(tree.body[0]) else tree.body
+    found: list[_Import] = []
+    for node in body:
+        if not isinstance(node, _Import):
+            break
+        found.append(node)
+    return found
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def _can_grow(node: _Import, module: str, lines: Sequence[str]) -> bool:
+    """Whether a statement imports from the module, and says nothing else."""
+    if not isinstance(node, ast.ImportFrom) or node.level or node.module != module:
+        return False
+    text = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+    return not any(mark in text for mark in ("#", "*", ";", "\\"))
+
+
+def _place_of(
+    line: str, top: Sequence[_Import], tree: ast.Module, own: frozenset[str]
+) -> tuple[int, list[str], list[str]]:
+    """(line index, lines before, lines behind) of a new import, where isort would have it."""
+    if not top:
+        docstring = bool(tree.body) and _is_docstring(tree.body[0])
+        at = (tree.body[0].end_lineno or 0) if docstring else 0
+        return at, [""] if docstring else [], [] if docstring or not tree.body else ["", ""]
+    group = _group(line, own)
+    before = [one for one in top if _group(ast.unparse(one), own) <= group]
+    same = [one for one in before if _group(ast.unparse(one), own) == group]
+    for node in same:
+        if _key(line) < _key(ast.unparse(node)):
+            return node.lineno - 1, [], []
+    if before:
+        return before[-1].end_lineno or 0, [] if same else [""], []
+    return top[0].lineno - 1, [], [""]
+
+
+def _group(line: str, own: frozenset[str]) -> int:
+    name = line.split()[1].partition(".")[0]
+    return import_group(line, name if name in own or not name else "")
+
+
+def _own(new: ast.Module) -> frozenset[str]:
+    """Packages of the project: what the test imports that is none for tests, nor Python's."""
+    names = {module.partition(".")[0] for node in new.body if isinstance(node, _Import)
+             for module, _, _ in _imported(node)}  # fmt: skip
+    return frozenset(names - _FOR_TESTS - sys.stdlib_module_names)
+
+
+def _key(line: str) -> tuple[bool, str]:
+    return line.startswith("from"), line.split()[1].lower()
+
+
+# -- nothing lost ----------------------------------------------------------------------------------
+
+
+def _is_more(old: ast.Module, new: ast.Module) -> bool:
+    """Whether a tree holds all that another one holds, in its order, and one test more."""
+    imports = [
+        {part for one in tree.body if isinstance(one, _Import) for part in _imported(one)}
+        for tree in (old, new)
+    ]
+    return (
+        _tests(new) == _tests(old) + 1
+        and imports[0] <= imports[1]
+        and _holds([ast.dump(one) for one in _others(new)], [ast.dump(one) for one in _others(old)])
+    )
+
+
+def _others(tree: ast.Module) -> list[ast.stmt]:
+    """All statements but imports, those of classes each for itself."""
+    found: list[ast.stmt] = []
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            found += node.body
+        elif not isinstance(node, _Import):
+            found.append(node)
+    return found
+
+
+def _holds(many: Sequence[str], few: Sequence[str]) -> bool:
+    left = iter(many)
+    return all(one in left for one in few)
+
+
+def _tests(tree: ast.Module) -> int:
+    return sum(_is_test(one) for one in _others(tree))

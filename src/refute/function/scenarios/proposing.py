@@ -8,10 +8,13 @@ what reached something new. Pieces that turn out to be of no use are drawn less 
 from __future__ import annotations
 
 import ast
+import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import islice
+from pathlib import Path
 from random import Random
 
 from refute.core.problems import Scenario
@@ -19,7 +22,7 @@ from refute.function.scenarios.arguments import KINDS, Row, kind_of, rows_for
 from refute.function.scenarios.building import Builder, call_of
 from refute.function.scenarios.described import Described
 from refute.function.scenarios.mentioned import mentioned
-from refute.function.scenarios.observation import Observation
+from refute.function.scenarios.observation import LIMITS, Observation, observe
 from refute.function.scenarios.pieces import Namer, Piece, joined
 from refute.function.scenarios.receivers import (
     Receivers,
@@ -32,6 +35,7 @@ from refute.function.scenarios.receivers import (
 )
 from refute.function.scenarios.results import function_returned, uses
 from refute.function.scenarios.varying import variations
+from refute.sandbox import Program, Sandbox
 from refute.sandbox.values import Incomplete
 from refute.source.literals import NotLiteral, read_literal
 from refute.source.syntax import Function, bound_names, try_parse
@@ -411,3 +415,60 @@ def with_variables(names: tuple[str, ...], texts: tuple[str, ...], rng: Random) 
     chosen = [name for name in names if rng.random() < 0.8] or names
     given = ", ".join(f"{name}={rng.choice(values)}" for name in chosen)
     return Piece(f"os.environ.update({given})", (("os", "os"),))
+
+
+# -- running proposals -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A proposal and what it showed."""
+
+    proposal: Proposal
+    seen: Observation
+
+
+def explore(
+    proposer: Proposer,
+    run: Callable[[Sequence[Proposal]], Sequence[Observation]],
+    *,
+    most: int,
+    batch: int = 32,
+    seconds: float | None = None,
+) -> Iterator[Shown]:
+    """Run up to `most` proposals in batches and tell the proposer what each showed.
+
+    `run` gives an observation for each; `seconds` bounds the whole.
+    """
+    end = None if seconds is None else time.monotonic() + seconds
+    left = most
+    while left > 0 and (end is None or time.monotonic() < end):
+        proposals = proposer.batch(min(batch, left))
+        if not proposals:
+            return
+        left -= len(proposals)
+        for proposal, seen in zip(proposals, run(proposals), strict=True):
+            proposer.learn(proposal, seen)
+            yield Shown(proposal, seen)
+
+
+def runner(box: Sandbox, program: Program) -> Callable[[Sequence[Proposal]], list[Observation]]:
+    """What runs proposals on a program, in one process image a batch."""
+    return lambda proposals: observe(box, program, [one.scenario for one in proposals], LIMITS)
+
+
+def reader_of(*folders: Path) -> Callable[[str], str | None]:
+    """Reads files that lie in the folders, by the path that the sandbox names; None for others."""
+    roots = [folder.resolve() for folder in folders]
+
+    @lru_cache(maxsize=256)
+    def read(name: str) -> str | None:
+        path = Path(name)
+        try:
+            if not any(path.resolve().is_relative_to(root) for root in roots):
+                return None
+            return path.read_text("utf-8")
+        except (OSError, ValueError):
+            return None
+
+    return read

@@ -15,29 +15,27 @@ from dataclasses import dataclass, field
 
 from refute.core.problems import Scenario
 from refute.function.scenarios.reductions import (
-    balanced,
-    dropped_items,
-    inlined,
-    merged,
-    number,
-    replaced,
-    simplest,
-    statements,
-    value_of,
-    zeros,
-)
-from refute.function.scenarios.trees import (
     Edit,
     Path,
     Size,
     at,
+    balanced,
+    dropped_items,
     edited,
     expressions,
+    inlined,
     is_leaf,
+    merged,
+    number,
     rank,
+    replaced,
+    simplest,
     size,
     size_of,
+    statements,
     tree_of,
+    value_of,
+    zeros,
 )
 from refute.function.scenarios.varying import unparsed
 

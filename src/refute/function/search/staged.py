@@ -73,8 +73,7 @@ def scenario_inputs(
     """
     # which reads inputs with what is in this package
     from refute.function.scenarios.described import describe_names
-    from refute.function.scenarios.proposing import Proposer, Target
-    from refute.function.scenarios.running import explore, runner
+    from refute.function.scenarios.proposing import Proposer, Target, explore, runner
 
     start = time.monotonic()
     program = Program(problem.code, problem.entry_point)
