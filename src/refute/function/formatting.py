@@ -44,7 +44,7 @@ def value_source(value: Any) -> str:
 
 
 def expected_source(test: UnitTest) -> str:
-    """What a test wants: Python source, "raises NAME", or what a session must show."""
+    """Return what a test expects: Python source, "raises NAME", or the output of a session."""
     if isinstance(test.expected, Want):
         return _shown(test.expected.text, test.expected.raised)
     return value_source(test.expected) if test.raises is None else f"raises {test.raises}"
@@ -53,7 +53,7 @@ def expected_source(test: UnitTest) -> str:
 NO_OUTPUT = "no output"
 """What is said of an example that shows nothing."""
 NO_EXCEPTION = "no exception"
-"""What is wanted of a whole test of a file."""
+"""Expectation of a whole test of a file."""
 
 
 def _shown(text: str | None, raised: str | None) -> str:
@@ -63,7 +63,8 @@ def _shown(text: str | None, raised: str | None) -> str:
 
 
 def describe(outcome: Outcome, call: Invocation | None = None) -> str:
-    """What a call did: the value's source, or words; on one line unless a session printed more."""
+    """Describe the outcome of a call: the value's source, or words; one line unless a session
+    printed more."""
     match outcome:
         case Returned():
             try:
@@ -93,7 +94,7 @@ def describe(outcome: Outcome, call: Invocation | None = None) -> str:
 
 
 def status_of(outcome: Outcome) -> Status:
-    """How a call fails, in one word for scripts."""
+    """Return the kind of a failure, in one word for scripts."""
     match outcome:
         case Returned():
             return "wrong"

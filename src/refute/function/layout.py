@@ -32,7 +32,7 @@ def code_of(node: ast.AST) -> str:
 
 
 def _is_plain_power(tokens: list[tokenize.TokenInfo], index: int) -> bool:
-    """Whether both sides are a name or a number: black writes no spaces then."""
+    """Return whether both sides are a name or a number: black writes no spaces then."""
     around = [tokens[at] for at in (index - 2, index - 1, index + 1, index + 2) if at >= 0]
     if len(around) == 3:
         around.insert(0, tokens[index])
@@ -143,7 +143,7 @@ def sorted_imports(lines: Iterable[str]) -> list[str]:
 
 
 def has_nan(value: Any) -> bool:
-    """Whether a value holds a float that equals nothing."""
+    """Return whether a value holds a float that equals nothing."""
     if isinstance(value, float):
         return value != value
     if isinstance(value, dict):

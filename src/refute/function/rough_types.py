@@ -101,7 +101,7 @@ def rough_type(node: ast.AST, types: Mapping[str, str], depth: int = 12) -> str:
 
 
 def suits(kind: str, kinds: Collection[str]) -> bool:
-    """Whether a rough type is unknown or one of `kinds`."""
+    """Return whether a rough type is unknown or one of `kinds`."""
     if kind == "num":
         return "int" in kinds or "float" in kinds or "num" in kinds
     return kind == "?" or kind in kinds

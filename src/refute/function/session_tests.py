@@ -101,7 +101,7 @@ def _literal(text: str) -> Any:
 
 
 def _is_repr(text: str) -> bool:
-    """Whether this looks like what `repr` makes, not like words that were printed."""
+    """Return whether this looks like what `repr` makes, not like words that were printed."""
     try:
         parse_literal(text)
     except NotLiteral:
@@ -177,7 +177,7 @@ def _block(text: str) -> str:
 def _fits_a_function(
     session: DoctestSession, parsed: Sequence[list[ast.stmt] | None], names: Collection[str]
 ) -> bool:
-    """Whether the lines mean in a function what they mean at the top of a module."""
+    """Return whether the lines mean in a function what they mean at the top of a module."""
     for step in parsed:
         for node in step or []:
             for inner in ast.walk(node):

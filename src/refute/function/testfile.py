@@ -202,7 +202,7 @@ def _remarks(item: FailingTest | Finding) -> Iterable[str]:
 
 
 def _imports_neighbours(module: Module) -> bool:
-    """Whether the module imports something that lies beside it or in its project."""
+    """Return whether the module imports something that lies beside it or in its project."""
     places = module.surroundings.import_path
     for node in ast.walk(parse_module(module.source.text)):
         if isinstance(node, ast.ImportFrom) and node.level:

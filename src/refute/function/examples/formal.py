@@ -95,7 +95,8 @@ def doctests(about: DescribedFunction) -> tuple[list[Reading], list[tuple[int, i
 
 
 def _complete(want: list[str]) -> bool:
-    """Whether the output read so far is a whole value, so that prose after it is not part of it."""
+    """Return whether the output read so far is a whole value, so that prose after it is not part of
+    it."""
     try:
         read("\n".join(want))
     except NotLiteral:
@@ -104,7 +105,7 @@ def _complete(want: list[str]) -> bool:
 
 
 class _Block:
-    """What earlier examples of the text did: names, and expressions run for their effect."""
+    """State that earlier examples of the text left: names, and expressions run for their effect."""
 
     def __init__(self) -> None:
         self.names: dict[str, ast.expr] = {}

@@ -69,7 +69,7 @@ class Replayed:
 
 
 def first_looks(code: str, names: Iterable[str]) -> list[DoctestSession]:
-    """What `replayed` runs first, with `LOOKING`, for functions of a module."""
+    """Return what `replayed` runs first, with `LOOKING`, for functions of a module."""
     found = (script.steps for name in names for script in scripts(code, name))
     return [_session(steps, len(steps)) for steps in found]
 
@@ -116,7 +116,7 @@ def replayed(problem: FunctionProblem, *, box: Sandbox, brief: bool = False) -> 
 
 
 def _is_called(script: DoctestScript, program: Program, box: Sandbox) -> bool:
-    """Whether one of the script's steps is seen to call the function itself."""
+    """Return whether one of the script's steps is seen to call the function itself."""
     (outcome,) = box.run(program, [looking_at(_session(script.steps))], LOOKING)
     return any(calls_made(outcome))
 
@@ -154,10 +154,10 @@ def _judged(
 
 
 def _outcomes(steps: Sequence[DoctestStep], program: Program, box: Sandbox) -> list[Row | Outcome]:
-    """What each step showed; where one ended the process, that outcome is the last."""
+    """Return what each step showed; an outcome that ended the process comes last."""
     rows = _rows(steps, program, box, LOOKING)
     pairs = zip(steps, rows, strict=True) if isinstance(rows, list) else ()
-    if not (pairs and all(shows(row, step.want) for step, row in pairs)):
+    if not all(shows(row, step.want) for step, row in pairs):
         rows = _rows(steps, program, box, replace(LOOKING, alone=True))  # after no other script
     if isinstance(rows, list):
         return [*rows]
@@ -256,7 +256,7 @@ class _Judged:
 
 
 def _stable(one: Row, two: Row, step: DoctestStep) -> bool:
-    """Whether two runs failed alike: addresses may differ where none is wanted."""
+    """Return whether two runs failed alike: addresses may differ where none is expected."""
     if one[:2] == two[:2]:
         return True
     want = step.want.text or ""
@@ -277,7 +277,7 @@ _PACKAGE = {"ImportError", "ModuleNotFoundError"}
 
 
 def _own_fault(step: DoctestStep, outcome: Row | Outcome, imported: frozenset[str]) -> str | None:
-    """Why a failure says nothing about the function; None: it does."""
+    """Return why a failure says nothing about the function; None if it does."""
     if not isinstance(outcome, tuple):
         return None if step.depends else "it does not end here"
     text, raised, inside = outcome
@@ -335,9 +335,9 @@ def _spelt(text: str) -> str:
 
 
 def _differs_in_layout(want: str, got: str) -> bool:
-    """Whether a value is only written otherwise: wrapped or cut short in the docstring without a
-    directive to say so, blanks at the end of a line, Python 2's ``u''``, the quotes in an object's
-    representation."""
+    """Return whether a value is only written otherwise: wrapped or cut short in the docstring
+    without a directive to say so, blanks at the end of a line, Python 2's ``u''``, the quotes in an
+    object's representation."""
     if _bare(want) == _bare(got):
         return True
     if _OBJECT.fullmatch(want) and _spelt(want) == _spelt(got):
@@ -392,7 +392,7 @@ def _tests(
 
 
 def _green(script: DoctestScript, judged: _Judged) -> Iterator[UnitTest]:
-    """The examples that pass, each as its whole session."""
+    """Yield the examples that pass, each as its whole session."""
     first = next(index for index, step in enumerate(script.steps) if step.depends)
     for index in judged.relevant:
         if index not in judged.unclear and index >= first and _says_something(script.steps[index]):
@@ -400,7 +400,7 @@ def _green(script: DoctestScript, judged: _Judged) -> Iterator[UnitTest]:
 
 
 def _says_something(step: DoctestStep) -> bool:
-    """A statement that shows nothing and is to show nothing is no test: it prepares others."""
+    """Return whether an example tests anything: a statement without output prepares others."""
     if step.want.text:
         return True
     last = (try_parse_statements(step.source) or [ast.Pass()])[-1]

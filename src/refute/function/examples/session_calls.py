@@ -1,4 +1,5 @@
-"""What a session calls, and which doctest examples are one call, with and without their session.
+"""Find the calls that a session makes, and the doctest examples that are one call with and without
+their session.
 
 Only such a call is fit to be shown, and varied by the search. What a session bound before may be
 another function of that name, or have changed since it was made: then the session itself is asked
@@ -106,7 +107,7 @@ def _looks(
     steps: Sequence[DoctestStep],
     shown: Sequence[Row | Outcome],
 ) -> dict[int | None, DoctestSession]:
-    """What to run to see which calls are made: by the session (None), and by each expression."""
+    """Return sessions that report calls: of the whole session (None), and of each expression."""
     looked = [i for i in drafts if i in doubtful and isinstance(shown[i], tuple)]
     if not looked:
         return {}
@@ -120,7 +121,7 @@ def _looks(
 
 
 def _is_plain(reading: Reading, step: DoctestStep, entry_point: str) -> bool:
-    """Whether the reading is what stands there, nothing put in, and so fit to be shown."""
+    """Return whether the reading is what stands there, nothing put in, and so fit to be shown."""
     if isinstance(reading.call, Call):
         return True
     try:
@@ -131,7 +132,8 @@ def _is_plain(reading: Reading, step: DoctestStep, entry_point: str) -> bool:
 
 
 def _is_condition(step: DoctestStep) -> bool:
-    """Whether it is an assertion, or a comparison that is to be true: read as its two sides."""
+    """Return whether it is an assertion, or a comparison that is to be true: read as its two
+    sides."""
     match try_parse_statements(step.source):
         case [ast.Assert()]:
             return not step.want.text
@@ -162,7 +164,7 @@ def _test_of(reading: Reading, step: DoctestStep) -> UnitTest | None:
 
 
 def _does_the_same(outcome: Outcome, row: Row | Outcome) -> bool:
-    """Whether a call did what its session showed."""
+    """Return whether a call did what its session showed."""
     if not isinstance(row, tuple):
         return type(outcome) is type(row) and isinstance(outcome, TimedOut)
     text, raised, _ = row
@@ -184,7 +186,7 @@ def _does_the_same(outcome: Outcome, row: Row | Outcome) -> bool:
 
 
 def looking_at(call: Expression | DoctestSession) -> DoctestSession:
-    """What to run so that the calls that it makes come back (see `calls_made`)."""
+    """Return a session that reports the calls that it makes (see `calls_made`)."""
     steps = call.steps if isinstance(call, DoctestSession) else (f"{call.source}\n",)
     return DoctestSession(steps, len(steps), observed=True)
 
@@ -213,8 +215,8 @@ def _is_made(value: Any) -> bool:
 def makes(
     made: Sequence[Made], call: Call | Expression, outcome: Outcome, mine: Sequence[Made]
 ) -> bool:
-    """Whether `call`, whose outcome by itself is known, is among the calls that were seen, and came
-    out alike. An expression: whether all calls that it makes by itself, `mine`, are."""
+    """Return whether `call`, whose outcome by itself is known, is among the calls that were seen,
+    and came out alike. An expression: whether all calls that it makes by itself, `mine`, are."""
     if isinstance(call, Call):
         mine = [(call.args, dict(call.kwargs), _told(outcome))]
     return bool(mine) and all(any(_is_same(one, other) for other in made) for one in mine)

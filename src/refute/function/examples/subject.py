@@ -1,4 +1,4 @@
-"""What the readers of examples share: the text, the function's parameters, and what they find."""
+"""Data shared by the readers of examples: the text, the function's parameters, the readings."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ class DescribedFunction:
 
     @property
     def method(self) -> bool:
-        """Whether the function is a method of a class."""
+        """Return whether the function is a method of a class."""
         return "." in self.entry_point
 
     def fits(self, count: int) -> bool:
-        """Whether a call may have this many arguments."""
+        """Return whether a call may have this many arguments."""
         if self.parameters is None:
             return True
         return self.required <= count and (self.variadic or count <= len(self.parameters))
@@ -125,7 +125,8 @@ def invocation(node: ast.expr, entry_point: str) -> Invocation:
 
 
 def mentions(node: ast.AST, name: str) -> bool:
-    """Whether the syntax tree calls something of this name (as a function or as a method)."""
+    """Return whether the syntax tree calls something of this name (as a function or as a
+    method)."""
     return any(
         isinstance(one, ast.Call)
         and (
@@ -197,12 +198,13 @@ def to_test(reading: Reading, about: DescribedFunction, *, where: str) -> UnitTe
 
 
 def crosses(test: UnitTest) -> bool:
-    """Whether the test can be run and judged in the sandbox: an array of numpy, say, cannot."""
+    """Return whether the test can be run and judged in the sandbox: an array of numpy, say,
+    cannot."""
     if isinstance(test.call, Call) and not values.crosses((test.call.args, dict(test.call.kwargs))):
         return False
     return values.is_complete(values.encode(test.expected))
 
 
 def overlaps(span: tuple[int, int], taken: Sequence[tuple[int, int]]) -> bool:
-    """Whether `span` shares a character with one of `taken`."""
+    """Return whether `span` shares a character with one of `taken`."""
     return any(span[0] < end and start < span[1] for start, end in taken)

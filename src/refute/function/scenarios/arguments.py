@@ -68,7 +68,7 @@ _FIRST = {"[": "list", "(": "tuple", "{": "dict", '"': "text", "'": "text", "-":
 
 
 def kind_of(source: str) -> str:
-    """Which of `KINDS` an expression is of, by how it begins; "" for others."""
+    """Return the member of `KINDS` that an expression begins like; "" for others."""
     if source[:2] in ("b'", 'b"'):
         return "bytes"
     return "number" if source[:1].isdigit() else _FIRST.get(source[:1], "")
@@ -219,7 +219,8 @@ def _row_of(call: Call, signature: Signature) -> Row | None:
 def _typed_rows(
     signature: Signature, builder: Builder, objects: Mapping[str, Sequence[Piece]], rng: Random
 ) -> Iterator[Row]:
-    """What is required, then one option at a time, then options drawn at random."""
+    """Yield rows of required arguments, then with one option at a time, then with options drawn at
+    random."""
     parameters = [one for one in signature.parameters or () if one.kind != KEYWORDS]
     columns = {
         one.name: objects.get(one.name) or builder.of_type(hint_of(one)) for one in parameters

@@ -1,4 +1,4 @@
-"""What an observation showed as checks of a test: natural values, objects by their fields.
+"""Turn an observation into checks of a test: natural values, objects by their fields.
 
 A check says what was seen of the value, no more; whoever writes the test runs it before it is
 shown, since the names of fields come from the program.
@@ -216,7 +216,7 @@ def _complete(check: Check, stated: bool) -> Check:
 
 
 def _flat(value: Any) -> bool:
-    """Whether `pytest.approx` takes it: a number, or a row or a dictionary of numbers."""
+    """Return whether `pytest.approx` takes it: a number, or a row or a dictionary of numbers."""
     number = (int, float)
     if isinstance(value, (list, tuple)):
         return bool(value) and all(isinstance(one, number) for one in value)
@@ -232,7 +232,7 @@ def _numbers(value: Any) -> list[Any]:
 
 
 def _is_exact(value: Any) -> bool:
-    """Whether arithmetic gives this number exactly on any machine: few binary places."""
+    """Return whether arithmetic gives this number exactly on any machine: few binary places."""
     if not isinstance(value, float) or not math.isfinite(value):
         return True
     return (value * 1024).is_integer()

@@ -25,7 +25,7 @@ from refute.source.syntax import bound_names, read_names, readable_module
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a project writes its tests."""
+    """Style of a project's tests."""
 
     kind: Literal["pytest", "unittest"] = "pytest"
     annotated: bool = False
@@ -35,7 +35,7 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What is known of the module under test, without which a test says less than it could."""
+    """Facts about the module under test, without which a test says less than it could."""
 
     bound: frozenset[str] = frozenset()
     """Names that it binds: of its exceptions and enums the test may speak by name."""
@@ -260,7 +260,7 @@ class _Writer:
         return [(lines, imports) for _, lines, imports in public or found]
 
     def place(self, label: str) -> _Place | None:
-        """Where in the call stands what a label of a change names."""
+        """Find the part of the call that the label of a change names."""
         call = self.call.value if isinstance(self.call, ast.Await) else self.call
         if label == "self":
             owner = call.func if isinstance(call, ast.Call) else call

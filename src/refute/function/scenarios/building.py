@@ -239,7 +239,7 @@ class Builder:
         return _turns(ways)
 
     def _gives(self, method: Signature, info: ClassInfo, name: str) -> bool:
-        """Whether a class's own function seems to return its instances."""
+        """Return whether a class's own function seems to return its instances."""
         match method.returns:
             case ("unknown", text):
                 return str(text).rpartition(".")[2] in ("Self", info.id.rpartition(":")[2])

@@ -269,7 +269,7 @@ def _implied(node: ast.expr, method: str) -> ast.expr | None:
 def _rank(
     node: ast.expr, target: _Target, steps: Sequence[Step], index: int, home: _Home
 ) -> int | None:
-    """How sure it is that an expression calls the target; None: it does not."""
+    """Rank how sure it is that an expression calls the target; None: it does not."""
     func = node.func if isinstance(node, ast.Call) else node
     if not target.owner:
         place = _place(func, steps, index, home)
@@ -300,8 +300,8 @@ def _rank(
 
 
 def _made_by(node: ast.expr, steps: Sequence[Step], index: int) -> ast.expr:
-    """What is called to make a value, as far as assignments show; the value's own expression
-    where nothing is."""
+    """Return what is called to make a value, as far as assignments show; else the value's own
+    expression."""
     for _ in range(8):
         at = _reaching(node.id, steps, index) if isinstance(node, ast.Name) else None
         value = getattr(steps[at].node, "value", None) if at is not None else None
@@ -411,7 +411,7 @@ def _scenario(call: ast.expr, steps: Sequence[Step], index: int, home: _Home) ->
 
 
 def _is_fixed(name: str, steps: Sequence[Step], index: int) -> bool:
-    """Whether a name means what cannot be changed: a module, a class, a constant."""
+    """Return whether a name means what cannot be changed: a module, a class, a constant."""
     at = _reaching(name, steps, index)
     value = None if at is None else getattr(steps[at].node, "value", None)
     return at is None or isinstance(value, ast.Constant | ast.JoinedStr)

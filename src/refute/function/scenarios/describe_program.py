@@ -22,14 +22,13 @@ MOST_METHODS = 60
 MOST_WORDS = 12
 """Of one table."""
 MOST_TOTAL = 8000
-"""Methods of all classes together: what is told has to pass the sandbox's border."""
+"""Methods of all classes together: the report has to pass the sandbox's border."""
 DEEPEST = 5
 _LITERALS = (type(None), bool, int, float, str, bytes)
 
 
 def describe(module_name, names, top):
-    """What there is to know of `names` (dotted, in the module) and of the package `top`'s
-    classes."""
+    """Describe `names` (dotted, in the module) and the classes of the package `top`."""
     module = importlib.import_module(module_name)
     world = _World(top)
     found = {}
@@ -202,7 +201,7 @@ def _signature(function, world, owner=None, skip=False):
 
 
 def _parameter_type(one, function, world):
-    """What is said of a parameter; where nothing is, what its default is like."""
+    """Return the type that is stated for a parameter; else the type of its default."""
     if one.annotation is not inspect.Parameter.empty or one.default is inspect.Parameter.empty:
         return _type_of(one.annotation, function, world, 0)
     default = one.default

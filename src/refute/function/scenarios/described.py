@@ -1,4 +1,4 @@
-"""What a module's callables take and its classes are made of, as the sandbox told it.
+"""Describe what a module's callables take and its classes are made of, as the sandbox reports it.
 
 The data comes from a program that ran beside the code under test (`describe_program`), so it is
 read strictly and believed for nothing but for what to try.
@@ -92,7 +92,7 @@ class Maker:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What there is to know of a module and its package."""
+    """Facts about a module and its package."""
 
     names: dict[str, Signature] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
@@ -253,8 +253,8 @@ _KINDS: dict[type, frozenset[str]] = {
 
 
 def misfits(scenario: Scenario, signature: Signature) -> int:
-    """How many literal arguments of the observed call are not of the type that its parameter has
-    by annotation or, without one, by its default. What is no literal counts as fitting."""
+    """Count the literal arguments of the observed call that are not of the type of their
+    parameter's annotation, or else of its default. Other arguments count as fitting."""
     try:
         call = parse_expression(scenario.expression)
     except SyntaxError:

@@ -1,5 +1,5 @@
-"""What code mentions that its inputs may have to be: constants, its own and those that it reads by
-name, and texts that its regular expressions match."""
+"""Collect what code mentions and its inputs may have to be: constants, its own and those that it
+reads by name, and texts that its regular expressions match."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ _SIGNS = ("\\d", "\\w", "\\s", "\\b", "\\S", "(?", "[^", "]+", "]*", ".*", ".+",
 
 
 def is_pattern(text: str) -> bool:
-    """Whether a text of the code looks like a regular expression."""
+    """Return whether a text of the code looks like a regular expression."""
     return len(text) <= _LONGEST and any(sign in text for sign in _SIGNS)
 
 

@@ -1,4 +1,5 @@
-"""What a scenario showed, read from the sandbox's record of it, and whether two of these differ."""
+"""Read what a scenario showed from the sandbox's record, and tell whether two observations
+differ."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ VARIES = Incomplete("...", "what varies by itself")
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What the observed expression did."""
+    """Behaviour of the observed expression."""
 
     kind: str
     """"returned", "raised", "setup" (a statement before raised), "cut short" (a limit, a crash),
@@ -57,13 +58,13 @@ class Observation:
 
     @property
     def answered(self) -> bool:
-        """Whether the call came to an end of its own, by returning or raising."""
+        """Return whether the call came to an end of its own, by returning or raising."""
         return self.kind in ("returned", "raised")
 
     @property
     def says(self) -> bool:
-        """Whether something comparable was seen: a value other than None and than an object of
-        unknown state, a change, or output."""
+        """Return whether something comparable was seen: a value other than None and than an object
+        of unknown state, a change, or output."""
         if self.kind != "returned":
             return False
         telling = self.value is not None and not isinstance(self.value, Incomplete)
@@ -71,15 +72,16 @@ class Observation:
 
     @property
     def comparable(self) -> bool:
-        """Whether what it did can be compared with what another call does: not where all that is
-        seen is an object of unknown state."""
+        """Return whether what it did can be compared with what another call does: not where all
+        that is seen is an object of unknown state."""
         return (
             self.kind == "raised" or self.says or (self.kind == "returned" and self.value is None)
         )
 
     @property
     def misused(self) -> bool:
-        """Whether it looks as if an argument was of the wrong kind, or the call never began."""
+        """Return whether it looks as if an argument was of the wrong kind, or the call never
+        began."""
         if self.kind in ("setup", "unloaded", "not run"):
             return True
         return self.kind == "raised" and (not self.inside or self.error in _WRONG_KIND)
@@ -93,7 +95,7 @@ def observe(
 
 
 def read_observation(outcome: Outcome) -> Observation:
-    """The observation of a scenario's outcome; what is no record counts as cut short."""
+    """Read the observation of a scenario's outcome; anything but a record counts as cut short."""
     match outcome:
         case Returned():
             try:
@@ -140,7 +142,7 @@ def _read(record: tuple[Any, ...]) -> Observation:
 
 
 def same_value(one: Any, other: Any, depth: int = 100) -> bool:
-    """Whether nothing tells two decoded values apart that can be seen of them.
+    """Return whether nothing tells two decoded values apart that can be seen of them.
 
     Types of numbers count, the last digits of floats do not; objects are compared by type and
     fields (without any, by `repr`), private ones only where both have them; iterators by their

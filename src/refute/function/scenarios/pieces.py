@@ -25,7 +25,7 @@ def plain(*sources: str) -> tuple[Piece, ...]:
 
 
 def joined(pieces: Iterable[Piece]) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
-    """What several pieces need together: imports and statements, each once."""
+    """Return the imports and statements that several pieces need together, each once."""
     imports: dict[tuple[str, str], None] = {}
     setup: dict[str, None] = {}
     for piece in pieces:

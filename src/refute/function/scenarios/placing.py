@@ -1,4 +1,4 @@
-"""Where a project keeps the tests of a module, in which style, and where a new file goes.
+"""Find the file for the tests of a module and its style, and put a test into it.
 
 Files are read, never executed.
 """
@@ -32,7 +32,7 @@ class Placement:
 
 
 def place_test(project_root: Path, module_name: str, target: str) -> Placement:
-    """Where a test of `target` ("Cart.total") of a module ("shop.cart") belongs.
+    """Choose the file for a test of `target` ("Cart.total") of a module ("shop.cart").
 
     The file of the module's name (tests/test_cart.py, tests/shop/test_cart.py) where there is one;
     else the file that imports the module and names the target most; else a new file, where the
@@ -66,7 +66,7 @@ def place_test(project_root: Path, module_name: str, target: str) -> Placement:
 
 
 def _imports(text: str, module: str) -> bool:
-    """Whether a file imports a module, or something of it."""
+    """Return whether a file imports a module, or something of it."""
     if module.rpartition(".")[2] not in text:
         return False
     for node in ast.walk(readable_module(text)):
@@ -81,8 +81,8 @@ def _imports(text: str, module: str) -> bool:
 
 
 def _folder(root: Path, files: list[Path], packages: list[str]) -> Path:
-    """Where a new file of tests goes: with the others, in a folder of the package where there is
-    one."""
+    """Return the folder for a new file of tests: beside the others, in a folder of the package
+    where one exists."""
     homes = Counter(path.parent for path in files)
     for name in ("tests", "test"):
         if (root / name).is_dir():
@@ -158,7 +158,7 @@ def insert(text: str, test_source: str, near: str, *, width: int = WIDTH) -> str
 
 
 def is_test_case(node: ast.ClassDef) -> bool:
-    """Whether a class is one of unittest's, by the names of its bases."""
+    """Return whether a class is one of unittest's, by the names of its bases."""
     return any(ast.unparse(one).rpartition(".")[2].endswith("TestCase") for one in node.bases)
 
 
@@ -246,7 +246,7 @@ def _related(
 
 
 def _is_plain(node: ast.ClassDef) -> bool:
-    """Whether pytest collects a class that is no test case."""
+    """Return whether pytest collects a class, which is not a test case of unittest."""
     return node.name.startswith("Test") and not is_test_case(node)
 
 
@@ -311,7 +311,7 @@ def _lacking(tree: ast.Module, new: ast.Module) -> list[tuple[str, str]] | None:
 
 
 def _same_package(module: str, name: str, have: set[tuple[str, str, str]]) -> bool:
-    """Whether ``import a.b`` only adds to an ``import a`` or ``import a.c``."""
+    """Return whether ``import a.b`` only adds to an ``import a`` or ``import a.c``."""
     top = module.partition(".")[0]
     return not name and any(not n and m.partition(".")[0] == top and k == m for m, n, k in have)
 
@@ -391,7 +391,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 def _can_grow(node: _Import, module: str, lines: Sequence[str]) -> bool:
-    """Whether a statement imports from the module, and says nothing else."""
+    """Return whether a statement imports from the module, and says nothing else."""
     if not isinstance(node, ast.ImportFrom) or node.level or node.module != module:
         return False
     text = "\n".join(lines[node.lineno - 1 : node.end_lineno])
@@ -437,7 +437,7 @@ def _key(line: str) -> tuple[bool, str]:
 
 
 def _is_more(old: ast.Module, new: ast.Module) -> bool:
-    """Whether a tree holds all that another one holds, in its order, and one test more."""
+    """Return whether a tree holds all that another one holds, in its order, and one test more."""
     imports = [
         {part for one in tree.body if isinstance(one, _Import) for part in _imported(one)}
         for tree in (old, new)

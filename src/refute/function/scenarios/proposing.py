@@ -68,7 +68,7 @@ class Bounds:
             self.least[place] = min(given[place], self.least.get(place, given[place]))
 
     def exceeded(self, scenario: Scenario) -> bool:
-        """Whether a scenario gives a number at least as large in a place that is known."""
+        """Return whether a scenario gives a number at least as large in a place that is known."""
         if not self.least:
             return False
         given = _numbers(scenario).items()
@@ -121,7 +121,7 @@ class Proposal:
 
 @dataclass(slots=True)
 class Proposer:
-    """Proposes scenarios for one target. Deterministic for a seed and what it is told."""
+    """Proposes scenarios for one target. Deterministic for a seed and what it learns."""
 
     target: Target
     described: Described
@@ -185,7 +185,7 @@ class Proposer:
         return found
 
     def _is_useless(self, scenario: Scenario) -> bool:
-        """Whether it was proposed, or has a number with which a call like it never ended."""
+        """Return whether it was proposed, or has a number with which a call like it never ended."""
         return scenario.source in self._seen or self._bounds.exceeded(scenario)
 
     def learn(self, proposal: Proposal, seen: Observation) -> None:
@@ -296,7 +296,7 @@ class Proposer:
         return row
 
     def _is_wrong(self, name: str, kind: str) -> bool:
-        """Whether values of a kind were never what a parameter is for."""
+        """Return whether values of a kind were never what a parameter is for."""
         tries = self._tries.get((name, f"kind {kind}"), Tries())
         return bool(kind) and tries.made >= MOST_WRONG and tries.good == 0
 
@@ -354,14 +354,14 @@ class Proposer:
         )
 
     def _around(self, turn: int) -> list[Piece]:
-        """What is set before a call, where it reads of its surroundings."""
+        """Return statements that set the surroundings that a call reads."""
         if not self._variables or turn < 4 or self.rng.random() < 0.4:
             return []
         return [with_variables(self._variables, self.builder.constants[1], self.rng)]
 
     def _reached(self, receiver: Piece, row: Row, choices: list[tuple[str, str]]) -> Proposal:
-        """What a descriptor does, as Python has it called: by the attribute of a class that holds
-        it, never with an owner or an instance that nobody could give it."""
+        """Call a descriptor as Python does: by the attribute of a class that holds it, never with
+        an owner or an instance that nobody could give it."""
         free = self.builder.namer.free
         owner, it = free("Owner"), free("it")
         kind = self.target.name.rpartition(".")[2]
@@ -453,7 +453,7 @@ def explore(
 
 
 def runner(box: Sandbox, program: Program) -> Callable[[Sequence[Proposal]], list[Observation]]:
-    """What runs proposals on a program, in one process image a batch."""
+    """Return a function that runs proposals on a program, in one process image a batch."""
     return lambda proposals: observe(box, program, [one.scenario for one in proposals], LIMITS)
 
 

@@ -34,7 +34,7 @@ Texts = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is to be called."""
+    """Callable to test."""
 
     module: str
     """Dotted name."""
@@ -56,7 +56,7 @@ class Target:
 
 @dataclass(slots=True)
 class Tries:
-    """How often a choice was made, and what came of it."""
+    """Count of how often a choice was made, and what came of it."""
 
     made: int = 0
     good: float = 0.0
@@ -64,7 +64,7 @@ class Tries:
 
     @property
     def weight(self) -> float:
-        """How likely it is drawn again."""
+        """Weight with which it is drawn again."""
         return float((self.good + 0.5) / (self.made + 1)) ** 2 + 0.001
 
 
@@ -86,7 +86,7 @@ class Receivers:
     """More arguments for the constructor."""
 
     def owner(self) -> ClassInfo | None:
-        """The class whose instance it is; None where there is no receiver."""
+        """Return the class whose instance it is; None without a receiver."""
         return owner_of(self.target, self.described)
 
     def variable(self) -> str:
@@ -155,8 +155,8 @@ class Receivers:
             yield from ({**base, name: piece} for name, piece in given.items())
 
     def _inherits(self, info: ClassInfo, owner: ClassInfo) -> bool:
-        """Whether a subclass has the method from the class itself: what a base class leaves to its
-        subclasses is only seen there."""
+        """Return whether a subclass has the method from the class itself: what a base class leaves
+        to its subclasses is only seen there."""
         name = self.target.name.rpartition(".")[2]
         own, theirs = owner.methods.get(name), info.methods.get(name)
         return own is not None and theirs is not None and own.qualname == theirs.qualname

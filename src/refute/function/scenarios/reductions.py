@@ -1,4 +1,5 @@
-"""What could be left out of a scenario, or be simpler: edits for `shrinking`, largest first.
+"""Propose edits for `shrinking`, largest first: parts that could be left out of a scenario, or be
+simpler.
 
 An edit is only a proposal; whoever asks drops those that make nothing smaller or change what is
 seen. What is observed stays: the outermost call of the last expression, by name.
@@ -40,7 +41,7 @@ def at(tree: ast.AST, path: Path) -> ast.AST:
 
 
 def is_leaf(node: ast.AST) -> bool:
-    """Whether it is a constant, or a number with a sign."""
+    """Return whether it is a constant, or a number with a sign."""
     match node:
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() | complex())):
             return True
@@ -128,7 +129,7 @@ def size(scenario: Scenario) -> Size:
 
 
 def size_of(tree: ast.Module) -> Size:
-    """How much there is to read, by which scenarios are ordered; well-founded.
+    """Measure how much there is to read; scenarios are ordered by it. Well-founded.
 
     First the number of statements; then of calls and awaits (a literal such as ``Decimal("1")``
     or ``set()`` is none); then of expressions, literals and names alike; then of characters in
@@ -188,7 +189,7 @@ _PLAIN = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ _-.,"
 
 
 def rank(character: str) -> int:
-    """How far a character is from "a"."""
+    """Return how far a character is from "a"."""
     found = _PLAIN.find(character)
     return found if found >= 0 else len(_PLAIN) + ord(character)
 
@@ -225,7 +226,8 @@ def statements(tree: ast.Module) -> list[Edit]:
 
 
 def _with_dependents(tree: ast.Module, index: int) -> tuple[set[int], bool]:
-    """Which statements go with one, and whether the observed expression needs any of them."""
+    """Return the statements that go with one, and whether the observed expression needs any of
+    them."""
     dropped, gone = {index}, {*bound_names(tree.body[index])}
     for later in range(index + 1, len(tree.body)):
         node = tree.body[later]
@@ -296,7 +298,7 @@ def replaced(tree: ast.Module) -> list[Edit]:
 
 
 def _observed(tree: ast.Module) -> Path:
-    """Where the observed call is: what the last expression is, or awaits."""
+    """Return the path of the observed call: the last expression, or what that awaits."""
     path: Path = ("body", len(tree.body) - 1, "value")
     while isinstance(at(tree, path), ast.Await):
         path = (*path, "value")

@@ -116,7 +116,7 @@ def _examples(text: str) -> list[ast.stmt]:
     for one in examples:
         statements = try_parse_statements(one.source) or []
         if one.exc_msg is not None and statements and isinstance(statements[-1], ast.Expr):
-            # what raises can be looked at, and is no part of a set-up
+            # what raises can be looked at, and cannot be part of a set-up
             statements[-1] = ast.Assert(statements[-1].value, None)
         found += statements
     return found
@@ -391,7 +391,7 @@ def _fixtures(
 
 
 class _Gives(ast.NodeTransformer):
-    """What a fixture returns or yields, as an assignment to its name."""
+    """Turn what a fixture returns or yields into an assignment to its name."""
 
     def __init__(self, name: str, param: ast.expr) -> None:
         self.name = name
@@ -526,7 +526,8 @@ def _called(node: ast.expr) -> str:
 
 
 def _checks(func: ast.expr) -> bool:
-    """Whether a function is an assertion of unittest, or pytest's ``raises`` as a function."""
+    """Return whether a function is an assertion of unittest, or pytest's ``raises`` as a
+    function."""
     match func:
         case ast.Attribute(value=ast.Name("self" | "cls"), attr=name):
             return name.startswith("assert")
@@ -538,7 +539,7 @@ def _checks(func: ast.expr) -> bool:
 
 
 def _checked(call: ast.Call) -> list[ast.expr]:
-    """What an assertion looks at; of ``raises(E, f, x)`` the call ``f(x)``."""
+    """Return what an assertion looks at; of ``raises(E, f, x)`` the call ``f(x)``."""
     name = _called(call)
     first = 2 if name.endswith(("Regex", "Regexp")) else 1
     if name not in _RAISING or len(call.args) <= first:

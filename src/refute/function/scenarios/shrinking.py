@@ -48,7 +48,7 @@ MOST_ROUNDS = 20
 def shrink(
     scenario: Scenario, keeps: Keeps, *, most: int = 400, seconds: float | None = None
 ) -> Scenario:
-    """The smallest scenario found (by `trees.size`) for which `keeps` holds, or the given one.
+    """The smallest scenario found (by `reductions.size`) for which `keeps` holds, or the given one.
 
     `keeps` tells of each of up to 32 candidates, the most promising first, whether what was seen
     of `scenario` is still seen of it; it is not asked about `scenario` itself, and about no
@@ -102,11 +102,11 @@ class _Search:
         self.end = None if self.seconds is None else time.monotonic() + self.seconds
 
     def goes_on(self) -> bool:
-        """Whether more may be asked."""
+        """Return whether more may be asked."""
         return self.left > 0 and (self.end is None or time.monotonic() < self.end)
 
     def ask(self, trees: Iterable[ast.Module]) -> list[bool]:
-        """Whether each is smaller than the best so far and keeps what is seen."""
+        """Return whether each is smaller than the best so far and keeps what is seen."""
         sources: list[str] = []
         batch: list[Scenario] = []
         for tree in trees:
@@ -115,7 +115,7 @@ class _Search:
             one = self._smaller(tree)
             sources.append("" if one is None else one.source)
             if one is not None and one.source not in self.known:
-                self.known[one.source] = False  # until it is told
+                self.known[one.source] = False  # until `keeps` answers
                 batch.append(one)
             if len(batch) >= min(BATCH, self.left):
                 self._tell(batch)
@@ -207,7 +207,7 @@ class _Search:
                 self.most_of(len(odd), self._with(path, text, odd, plain), width=len(odd))
 
     def _texts(self) -> Iterator[tuple[Path, str]]:
-        """Where texts are, one after the other, as they are when it is their turn."""
+        """Yield the places of texts one after the other, as they are when it is their turn."""
         for path, _ in expressions(self.tree):
             node = at(self.tree, path)
             value = node.value if isinstance(node, ast.Constant) else None

@@ -77,7 +77,7 @@ def import_block(imports: Iterable[str], top: str, width: int) -> str:
 
 
 def import_group(line: str, top: str) -> int:
-    """Which block of a file's imports a line belongs to; `top`: the project's package."""
+    """Return the block of a file's imports that a line belongs to; `top`: the project's package."""
     name = line.split()[1].partition(".")[0]
     if name == top:
         return 2
@@ -182,7 +182,7 @@ _STRATEGIES: dict[type, str] = {
 
 
 def _strategy(value: Any) -> str:
-    """What draws values of a value's kind. Raises `NotLiteral`."""
+    """Return the strategy that draws values of a value's kind. Raises `NotLiteral`."""
     kind = type(value)
     if kind in _STRATEGIES:
         return _STRATEGIES[kind]
