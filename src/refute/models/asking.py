@@ -39,7 +39,7 @@ class Asked:
     )
     """As `refute.models.providers.specs` says: "openai:NAME"."""
     method: str | None = parameter(
-        None, "How it is done: see `refute methods`.", metavar="NAME", in_files=True
+        None, "Method; `refute methods` lists them.", metavar="NAME", in_files=True
     )
     preset: str | None = parameter(
         None,

@@ -11,15 +11,15 @@ event loop is running (a notebook).
 from __future__ import annotations
 
 VERBS = {
-    "hunt": "Find unit tests that the function fails.",
-    "debug": "Fix the function with generated tests; print the fix as a diff.",
-    "diff": "Find inputs on which a change makes functions behave otherwise.",
-    "gate": "Show that a change is done: red before, green now, nothing broken or weakened.",
+    "hunt": "Find unit tests that a function fails.",
+    "debug": "Fix a function with generated tests; print the fix as a diff.",
+    "diff": "Find inputs on which a change makes functions behave differently.",
+    "gate": "Prove that a change is done: red before, green now, nothing broken or weakened.",
     "harden": "Find mutants that the project's tests do not kill, and a test for each.",
-    "watch": "Look at Python files whenever they are saved: hunt, then diff.",
+    "watch": "Check Python files whenever they are saved: hunt, then diff.",
     "judge": "Rank candidate programs by generated tests (best of N).",
     "reproduce": "Write a test that fails now for the reason that an issue describes.",
-    "fix": "Fix an issue; print the fix with the tests that show it.",
+    "fix": "Fix an issue; print the fix with the tests that prove it.",
     "vet": "Judge a fix by tests: does it resolve the issue, does it break anything near?",
     "mcp": "Serve agents over MCP, on stdin and stdout.",
     "lsp": "Serve editors over the language server protocol, on stdin and stdout.",

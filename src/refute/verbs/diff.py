@@ -185,10 +185,10 @@ class DiffOptions(Asked):
         None, "Seconds for all of them.", metavar="SECONDS", above=0, in_files=True
     )
     only: tuple[str, ...] = parameter(
-        (), "Leave out all but these files, functions...", metavar="TARGET", for_agents=True
+        (), "Only these files, functions...", metavar="TARGET", for_agents=True
     )
     issue: Path | None = parameter(
-        None, "What the change is for (`-`: stdin).", metavar="ISSUE.md", text=True, for_agents=True
+        None, "The change's purpose (`-`: stdin).", metavar="ISSUE.md", text=True, for_agents=True
     )
     seed: int = parameter(0, "Same seed, same work.", in_files=True)
     python: Path | None = parameter(
@@ -293,7 +293,7 @@ _TESTS = (
         help="Write each difference as a test in which this side is right.",
     ),
     click.option(
-        "-o", "output", type=OUTPUT, metavar="test_x.py", help="Where (among the project's tests)."
+        "-o", "output", type=OUTPUT, metavar="test_x.py", help="Test file (in the project's)."
     ),
     click.option("--force", is_flag=True, help="Let -o replace an existing file."),
     click.option(
@@ -314,17 +314,17 @@ def command(
     options: DiffOptions, pin: str | None, output: Path | None, force: bool, style: str,
     form: Form, write_baseline: bool, fail_on: str | None,
 ) -> int:  # fmt: skip
-    """Find inputs on which what changed between two revisions behaves otherwise.
+    """Find inputs on which changed functions behave differently in two revisions.
 
-    BASE is compared with the working tree, BASE..HEAD two commits, BASE...HEAD the second with
-    their merge base; without any, HEAD with the working tree.
+    BASE compares a commit with the working tree, BASE..HEAD two commits, BASE...HEAD their merge
+    base with HEAD. Without BASE: HEAD with the working tree.
 
-    With --model, a model writes further inputs where none was found or changed lines were not
-    executed, and says of each difference whether the change means it.
+    With --model, a model proposes inputs where the search found none or missed changed lines, and
+    says of each difference whether the change intends it.
 
-    Exit status 0: no difference, or each is mentioned by the change itself (a changed test,
-    docstring, change log, commit message or --issue names the function; with --model: says that it
-    changes so); 1: some is not.
+    Exit status 0: no difference, or the change itself mentions each one (a changed test, docstring,
+    change log, commit message or --issue names the function; with --model, the model agrees); 1:
+    differences that it does not mention.
     """
     from refute.results.formats.changes import case_of_change
     from refute.results.text.changes import print_compared, print_end, which_side

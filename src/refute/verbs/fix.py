@@ -221,16 +221,15 @@ def _written(result: FixResult, options: FixOptions) -> str:
 @offered(FixOptions)
 @form_options
 def command(options: FixOptions, form: Form) -> int:
-    """Fix an issue: a change of the code that its own tests turn green, printed with these tests.
+    """Fix an issue; print the change of the code with tests that it turns green.
 
-    ISSUE.md: a text file, `-`, or GitHub's JSON of an issue. A model is needed (--model); it writes
-    tests and fixes, each of which tries the others, and the best fix is run beside existing tests
-    near it. It is called fixed only where independent evidence agrees: tests of several answers,
-    several answers that hold a fix that does the same, existing tests, a review, and no input on
-    which a rival does something else. The checkout is changed only with --write.
+    ISSUE.md: a text file, `-`, or GitHub's JSON of an issue. Needs a model (--model). It writes
+    tests and fixes, each of which tries the others; the best fix runs beside existing tests near
+    it. It counts as fixed only if independent evidence agrees: tests of several answers, several
+    answers with an equal fix, existing tests, a review, and no input on which a rival behaves
+    differently. Only --write changes the checkout.
 
-    Exit status 0: fixed; 4: a fix is proposed, not more; 5: cannot tell, no fix that any test
-    speaks for.
+    Exit status 0: fixed; 4: a fix is proposed only; 5: cannot tell, no test supports a fix.
     """
     from refute.results.text.consoles import working
 

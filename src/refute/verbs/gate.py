@@ -80,14 +80,14 @@ class HookAnswer:
 class GateOptions(IssueOptions):
     """Options of `gate`."""
 
-    base: str | None = parameter(None, "The state before it.", metavar="REF", for_agents=True)
+    base: str | None = parameter(None, "Commit before the change.", metavar="REF", for_agents=True)
     head: str | None = None
     issue: Path | None = parameter(
         None, "The issue that the change is for.", metavar="ISSUE.md", text=True, for_agents=True
     )
-    about: str = parameter("", "What it is for, in a few words.", metavar="TEXT")
+    about: str = parameter("", "Purpose of the change, in a few words.", metavar="TEXT")
     tests: tuple[str, ...] = parameter(
-        (), "Test files or ids to run besides.", metavar="TEST", in_files=True, for_agents=True
+        (), "More test files or ids to run.", metavar="TEST", in_files=True, for_agents=True
     )
     rules: tuple[str, ...] = parameter((), "Only these rules.", metavar="A,B")
     without: tuple[str, ...] = parameter((), "Not these rules.", metavar="A,B")
@@ -95,7 +95,7 @@ class GateOptions(IssueOptions):
         5, "Existing test files near the change to run.", at_least=0, in_files=True
     )
     behaviour: bool = parameter(True, "Find what else it changes.", in_files=True, for_agents=True)
-    behaviour_seconds: float = parameter(30.0, "For that, in all.", metavar="SECONDS", above=0)
+    behaviour_seconds: float = parameter(30.0, "Seconds for it.", metavar="SECONDS", above=0)
 
 
 def gate(*, options: GateOptions | None = None, **given: Any) -> GateResult:
@@ -227,14 +227,13 @@ class _Gate(MethodCommand):
 @click.option("--hook", is_flag=True, help="Answer an agent's stop hook, whose JSON is on stdin.")
 @json_option
 def command(options: GateOptions, hook: bool, as_json: bool) -> int:
-    """Show that a change is done: a test that was red before and is green now, nothing near broken,
-    no test weakened, and what else is different.
+    """Prove that a change is done: a test was red before and is green now, nothing near it broke,
+    no test was weakened; list what else differs.
 
-    The checkout as it is (changes that are not committed, and new files, included) is compared with
-    --base: by default HEAD where Python files have changes that are not committed, else where the
-    branch left the main one. The change's tests run on the old code and on the new; tests near it,
-    and those that it changes as they were, on both. docs/gate.md has the rules. The checkout is
-    never changed.
+    Compares the checkout as it is, uncommitted changes and new files included, with --base: by
+    default HEAD if Python files have uncommitted changes, else the commit where the branch left the
+    main one. Runs the change's tests on the old code and on the new; on both also tests near it,
+    and changed tests as they were. docs/gate.md has the rules. Never changes the checkout.
 
     Exit status 0: proven, or nothing to prove; 1: not proven; 2: usage; 3: unavailable. With
     --hook: the answer that the agent's program reads (Claude Code, Codex, Cursor, Gemini CLI,

@@ -83,14 +83,14 @@ class HardenOptions:
     targets: tuple[str, ...] = parameter(
         (), "As of `refute hunt`.", metavar="[TARGET...]", positional=True, in_files=True
     )
-    since: str | None = parameter(None, "What changed since this commit.", metavar="REF")
+    since: str | None = parameter(None, "Only code changed since this commit.", metavar="REF")
     repo: Path | None = parameter(
         None, "The checkout (that of the first target).", flag="-C", metavar="REPO"
     )
     budget: float = parameter(
-        60.0, "Seconds, but for the last runs.", metavar="SECONDS", above=0, in_files=True
+        60.0, "Seconds, without the final runs.", metavar="SECONDS", above=0, in_files=True
     )
-    most: int = parameter(5, "Tests that are offered.", at_least=1)
+    most: int = parameter(5, "Tests to offer, at most.", at_least=1)
     seed: int = parameter(0, "Same seed, same work.", in_files=True)
     python: Path | None = parameter(None, "Interpreter to run on (active, or .venv's).")
     jobs: int | None = parameter(
@@ -146,12 +146,12 @@ def _place_of(targets: tuple[str, ...]) -> Path:
 @offered(HardenOptions)
 @json_option
 def command(options: HardenOptions, as_json: bool) -> int:
-    """Find mutants of what changed that the project's tests do not kill, and a test for each.
+    """Find mutants of changed code that the project's tests do not kill, and a test for each.
 
-    A TARGET is as in `refute hunt`; without one, and without --since: what differs from HEAD. The
-    tests pin what the code does today: that it is right, nobody has said.
+    A TARGET is as in `refute hunt`; without one, and without --since: code that differs from HEAD.
+    The tests pin today's behaviour, right or wrong: read them.
 
-    Exit status 0: no test is offered, 1: some are.
+    Exit status 0: no test to offer; 1: some tests.
     """
     from refute.results.text.consoles import working
 

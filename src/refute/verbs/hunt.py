@@ -116,11 +116,11 @@ def _unknown(baseline: Path | None) -> Callable[[Module, Found], Found | None]:
 @fail_on_option
 @form_options
 def command(options: HuntOptions, form: Form, write_baseline: bool, fail_on: str | None) -> int:
-    """Find unit tests that the function fails (every public one, where none is named).
+    """Find unit tests that a function fails; without a name, for every public function.
 
     A TARGET is FILE.py::FUNCTION, FILE.py, a folder, or a module as in `import`: pkg.mod or
-    pkg.mod:FUNCTION; `-` reads a list of them from stdin. Without --model by search, with it by
-    the method `hybrid`.
+    pkg.mod:FUNCTION; `-` reads a list of them from stdin. Without --model it searches; with one,
+    the method is `hybrid`.
 
     Exit status 0: passes what is known, 1: wrong, 5: cannot tell, no examples or tests.
     """

@@ -16,8 +16,8 @@ from refute.verbs.options import budget_option, python_option
 def command(budget: float, python: Path | None) -> int:
     """Serve editors over the language server protocol (needs the extra: refute[lsp]).
 
-    On opening and on saving a Python file its functions are looked at; those that are wrong are
-    diagnostics, with "add failing test" and "apply fix" as code actions. See docs/editor.md.
+    Checks the functions of a Python file when it is opened or saved; wrong ones become diagnostics,
+    with "add failing test" and "apply fix" as code actions. See docs/editor.md.
     """
     need("lsp", "refute lsp")
     from refute.doors.lsp import serve

@@ -20,10 +20,10 @@ from refute.verbs.output import Form
 _MOST_LISTED = 4 << 20
 """Characters of a list of targets."""
 tests_option = click.option(
-    "--tests", type=FILE, metavar="PATH", help="Tests to believe: pytest file or folder, JSONL."
+    "--tests", type=FILE, metavar="PATH", help="Trusted tests: pytest file or folder, JSONL."
 )
 description_option = click.option(
-    "--description", type=FILE, metavar="FILE", help="What it should do (default: the docstring)."
+    "--description", type=FILE, metavar="FILE", help="Its purpose (default: the docstring)."
 )
 budget_option = click.option(
     "--budget",
@@ -31,7 +31,7 @@ budget_option = click.option(
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time for one function, of the search.",
+    help="Seconds to search one function.",
 )
 python_option = click.option(
     "--python", type=FILE, metavar="FILE", help="Interpreter to run on (active, or .venv's)."
@@ -43,10 +43,10 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 fail_on_option = click.option(
     "--fail-on",
     type=click.Choice(["wrong", "never"]),
-    help="wrong: exit status 1 for that alone; never: 0.",
+    help="Exit status 1 for wrong alone, or never.",
 )
 write_baseline_option = click.option(
-    "--write-baseline", is_flag=True, help="Write what is found to it; status 0."
+    "--write-baseline", is_flag=True, help="Write the findings to the baseline; status 0."
 )
 _FORM = (
     click.option(
@@ -59,7 +59,7 @@ _FORM = (
     ),
     click.option("--json", "as_json", is_flag=True, help="The same as --format json."),
     click.option(
-        "--save", multiple=True, metavar="FORMAT=FILE", help="Write it in another format, too."
+        "--save", multiple=True, metavar="FORMAT=FILE", help="Save it in another format, too."
     ),
 )
 

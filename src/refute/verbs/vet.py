@@ -245,11 +245,10 @@ def judge_fixes(*, options: VetOptions) -> VetResult | RankedFixes:
 def command(options: VetOptions, form: Form) -> int:
     """Judge a fix by tests: does it resolve the issue, and does it break anything near?
 
-    FIX.diff is a unified diff against the checkout as it is. The issue is reproduced by tests
-    (those of --tests, else written as `refute reproduce` does), which are run without the fix and
-    with it, together with existing tests near the change. The checkout is never changed. Then
-    inputs are looked for on which the fix changes what functions do. Several fixes are ranked, with
-    an input that tells each pair of them apart.
+    FIX.diff is a unified diff against the checkout as it is. Tests reproduce the issue (those of
+    --tests, else written as `refute reproduce` does). They run without the fix and with it, beside
+    existing tests near the change. Then a search finds inputs on which the fix changes behaviour.
+    Several fixes are ranked, with an input that tells each pair apart. The checkout never changes.
 
     Exit status 0: shown to be fixed (of several, the first); 1: not fixed, breaks tests, or cannot
     tell.

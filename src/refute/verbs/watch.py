@@ -20,20 +20,20 @@ from refute.verbs.options import python_option
     "verbs",
     multiple=True,
     type=click.Choice(["hunt", "debug", "diff"]),
-    help="What is run; repeated: in this order (hunt, then diff).",
+    help="Verb to run; repeat it for several, in order (hunt, then diff).",
 )
 @click.option(
     "--since",
     metavar="REF",
     default="HEAD",
     show_default=True,
-    help="What differs from this commit is looked at.",
+    help="Check what differs from this commit.",
 )
 @click.option(
     "--budget",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="Time for one function (that of the verb).",
+    help="Seconds for one function (that of the verb).",
 )
 @python_option
 def command(
@@ -43,11 +43,11 @@ def command(
     budget: float | None,
     python: Path | None,
 ) -> int:
-    """Look at Python files whenever they are saved (needs the extra: refute[watch]).
+    """Check Python files whenever they are saved (needs the extra: refute[watch]).
 
-    Of the files that were saved, what differs from --since is looked at by `refute hunt` and then
-    by `refute diff`, whose settings hold. Outside of a git repository `hunt` looks at all of a
-    file. Files of tests are left out. Ctrl-C ends it, with exit status 0.
+    `refute hunt` and then `refute diff`, with their settings, check what differs from --since in
+    saved files. Outside of a git repository, `hunt` checks whole files. Test files are skipped.
+    Ctrl-C ends it, with exit status 0.
     """
     need("watch", "refute watch")
     from refute.diffing.revisions import commit_of
