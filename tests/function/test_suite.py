@@ -173,6 +173,22 @@ def test_no_tests(refute: Run, project: Path, tests: str, told: str) -> None:
     assert (status, told in err) == (2, True), err
 
 
+def test_tests_inside_of_a_package_without_git(refute: Run, tmp_path: Path) -> None:
+    """The copy holds the package, under its name."""
+    for name, text in {
+        "site/pkg/__init__.py": "",
+        "site/pkg/half.py": "def half(x):\n    return x // 3\n",
+        "site/pkg/tests/test_half.py": "from pkg.half import half\n\n\n"
+        "def test_half():\n    assert half(8) == 4\n",
+        "site/other.py": "",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    tests = tmp_path / "site" / "pkg" / "tests"
+    status, _, err = refute("hunt", tmp_path / "site" / "pkg" / "half.py", "--tests", tests)
+    assert status == 1, err
+
+
 def test_a_folder_without_git_that_is_too_large(
     refute: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -359,9 +359,12 @@ def committed(files: Iterable[Path], python: Path | None) -> Iterator[tuple[Path
     root = Path(os.path.commonpath([path if path.is_dir() else path.parent for path in paths]))
     near = [root, *root.parents][:_NEAR]
     root = next((one for one in near if any((one / x).is_file() for x in _CONFIGURED)), root)
+    part = root
+    while (root / "__init__.py").exists() and root.parent != root:
+        part, root = root, root.parent  # of the folder around a package the package alone
     with ScratchFolder() as scratch:
         copy = Path(scratch, root.name or "root")
-        _copy(root, copy)
+        _copy(part, copy / part.relative_to(root))
         git("init", "--quiet", folder=copy)
         git("add", "--all", "--force", folder=copy)
         git("commit", "--quiet", "--no-verify", "-m", "as it is", folder=copy, env=IDENTITY)

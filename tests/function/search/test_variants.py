@@ -292,3 +292,11 @@ def test_which_assignments_are_made_of_a_function(rest: str, known: list[str] | 
     found = assignments_from(ast.parse(f"def f(x):\n    return x\n{rest}\n"), "f")
     names = None if found is None else [ast.unparse(made.targets[0]) for made in found.values()]
     assert names == known
+
+
+def test_a_node_inside_of_itself_is_no_program() -> None:
+    """Two edits made it so; a walk through it never ends."""
+    call = ast.parse("f(x)", mode="eval").body
+    assert isinstance(call, ast.Call)
+    call.args = [call]
+    assert compiled(ast.Module([ast.Expr(call)], []), walrus=True) is None

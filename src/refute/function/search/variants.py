@@ -14,6 +14,7 @@ import ast
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from types import CodeType
 
 from refute.function.search.edit import Change, Edit, applied
@@ -206,14 +207,20 @@ def _shell(outer: ast.ClassDef, inner: ast.stmt) -> ast.ClassDef:
     return ast.copy_location(shell, outer)
 
 
+_MOST_NODES = 100_000
+
+
 def compiled(tree: ast.Module, flags: int = 0, *, walrus: bool = False) -> CodeType | None:
     """Compile quietly; None for a program that the compiler rejects.
 
     `walrus`: whether `:=` may occur. What it binds the compiler does not look at: for a name that
     is read, or anything else, it counts its stack wrongly and writes past the end of a block.
     """
-    if walrus and not all(map(_binds, ast.walk(tree))):
-        return None
+    if walrus:
+        nodes = [*islice(ast.walk(tree), _MOST_NODES)]
+        # Two edits may put a node inside of itself: the walk would never end.
+        if len(nodes) == _MOST_NODES or not all(map(_binds, nodes)):
+            return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
