@@ -62,7 +62,7 @@ def tests(rows: Iterable[Row], *, derived: bool) -> list[Said]:
         for test in row["shown"]
         if test.get("confidence") is not None
         and isinstance(test.get("right"), bool)
-        and (test["source"] in ("search", "synthesis")) is derived
+        and (test["source"] == "search") is derived
     ]
 
 

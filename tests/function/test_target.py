@@ -10,7 +10,7 @@ import pytest
 from refute.errors import InputError
 from refute.function.project import surroundings
 from refute.function.source import read_source, unified_diff
-from refute.function.target import is_predicate, open_target, problem_of, split_target
+from refute.function.target import open_target, problem_of, split_target
 
 MODULE = '''\
 """A module."""
@@ -64,12 +64,6 @@ def test_the_docstring_is_the_description(file: Path) -> None:
     assert problem.signature == "add(a: int, b: int=1) -> int"
     assert problem.code == MODULE
     assert problem_of(module, "add", description="other").description == "other"
-
-
-def test_predicates(file: Path) -> None:
-    module = open_target(str(file))
-    assert is_predicate(module, "even")
-    assert not is_predicate(module, "add")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,6 @@ from refute.function.contract import Skipped
 from refute.function.members import not_there, public_functions
 from refute.function.project import Surroundings, surroundings
 from refute.function.project_tests import TEST_FILE
-from refute.function.rough_types import rough_type
 from refute.function.source import SourceFile, read_source
 from refute.source.syntax import Function, find_class, find_function, functions_in, shared_module
 
@@ -113,18 +112,6 @@ def functions_of(module: Module) -> dict[str, Function]:
     """The functions that were asked for, as they are written."""
     found = functions_in(_parse(module.source.text, module.source.path))
     return {name: found[name] for name in module.functions}
-
-
-def is_predicate(module: Module, name: str) -> bool:
-    """Whether the function returns a bool: by its annotation, else by what it returns."""
-    node = find_function(_parse(module.source.text, module.source.path), name)
-    assert node is not None
-    if node.returns is not None:
-        return ast.unparse(node.returns) in ("bool", "'bool'")
-    returns = [n.value for n in ast.walk(node) if isinstance(n, ast.Return)]
-    return bool(returns) and all(
-        value is not None and rough_type(value, {}) == "bool" for value in returns
-    )
 
 
 def _parse(text: str, path: Path) -> ast.Module:

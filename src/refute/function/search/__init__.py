@@ -1,1 +1,1 @@
-"""The engine without a model: inputs, edits, fitness, synthesis, ranking."""
+"""The engine without a model: inputs, edits, fitness, ranking."""

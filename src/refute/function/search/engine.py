@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
 
@@ -43,7 +43,6 @@ from refute.function.search.precondition import evident_precondition
 from refute.function.search.repair import PATIENT, WEAK, Repair, look_further, repair, starting
 from refute.function.search.showing import SHOWN, candidate, derived, sound
 from refute.function.search.staged import is_staged, needs_stage, scenario_inputs
-from refute.function.search.synthesis import expressed, expressible
 from refute.function.search.varied import optional_parameters, varied
 from refute.sandbox import Limits, NotRun, Program, Sandbox
 from refute.sandbox.equality import expect_test, matches
@@ -56,10 +55,6 @@ INPUTS = 120
 """Inputs on which survivors are told apart and derived tests are looked for."""
 SESSIONS = 60
 """Examples with other values in them, at most, among these."""
-PROBES = 40
-"""Inputs on which programs that are written anew are told apart."""
-EXPRESSING = 2.5
-"""Seconds for writing the function anew, at most."""
 PROVING = 0.08
 """Least share of the budget that is kept back for running the first fixes as they are written."""
 STAGING = 0.25
@@ -114,8 +109,7 @@ def search(
         return MethodResult((), (), notes=("time was up before any example ran",))
     trusted, hints = trusted_tests(problem)
     state = _State(trusted, hints)
-    second = expressible(problem, trusted)  # a share of the budget is for the second route
-    until = start + (0.65 if second else 0.8) * budget
+    until = start + 0.8 * budget
     found = _repaired(problem, state, box, until, seed, max_candidates)
     candidates: list[Candidate] = []
     predicted: list[FailingTest] = []
@@ -131,7 +125,7 @@ def search(
             clusters = choose(found, inputs, known)
             if clusters and clusters[0].score <= WEAK:
                 tried = found.trial.tried
-                further = start + (0.55 if second else 0.7) * budget - time.monotonic()
+                further = start + 0.7 * budget - time.monotonic()
                 if look_further(found, further):
                     clusters = choose(found, inputs, known)
                 state.tried += found.trial.tried - tried
@@ -204,7 +198,7 @@ def search(
         state.notes.append("no edit passes all examples: no fix is proposed")
     elif not candidates:
         state.notes.append(f"the fixes found {lost}: none is proposed")
-    result = MethodResult(
+    return MethodResult(
         given=tuple(state.trusted),
         failing=(*failing, *predicted),
         candidates=tuple(candidates),
@@ -215,20 +209,6 @@ def search(
         notes=tuple(dict.fromkeys(state.notes)),
         reservations=tuple(state.reservations),
     )
-    if not second:
-        return result
-    left = start + 0.95 * budget - time.monotonic()
-    result = expressed(
-        problem,
-        result,
-        probing_inputs(problem, state.trusted, seed, PROBES),
-        box=box,
-        hints=hints,
-        seconds=min(EXPRESSING, left),
-        seed=seed,
-        most=None if max_candidates is None else 100 * max_candidates,
-    )
-    return replace(result, seconds=time.monotonic() - start)
 
 
 def _alone(problem: FunctionProblem, trusted: Sequence[UnitTest]) -> bool:
