@@ -31,6 +31,9 @@ def pairs(text: str, code: str = "def f(x): ...") -> list[tuple[Any, Any]]:
          [(("14.5",), 15), (("-14.5",), -15)]),
         ("f([1, 2]) should return true.", [(([1, 2],), True)]),
         ("Input: x = 3\nOutput: 4", [((3,), 4)]),
+        ("    Input: [4,2]\n    Output: [2, 1]", [(([4, 2],), [2, 1])]),
+        ("You get a string x. f(abc) => False", [(("abc",), False)]),
+        ("f(abc) => False", []),
         ("For x = 4 the output should be 5.", [((4,), 5)]),
     ],
 )  # fmt: skip

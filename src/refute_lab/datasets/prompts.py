@@ -131,11 +131,20 @@ def _call(about: DescribedFunction, arguments: str) -> Invocation | None:
     if not about.fits(len(node.args) + len(node.keywords)):
         return None
     try:
-        return read_call(node, "f", literal=lambda arg: read_literal(arg, names=LOOSE_NAMES))
+        return read_call(node, "f", literal=lambda arg: _argument(arg, about))
     except NotLiteral:
         given = (one for arg in node.args for one in ast.walk(arg))
         named = any(isinstance(one, (ast.Name, ast.Starred)) for one in given)
         return None if named else Expression(f"{about.entry_point}{arguments}")
+
+
+def _argument(node: ast.expr, about: DescribedFunction) -> Any:
+    """A literal, or a bare word where the text says that the first parameter is a string."""
+    known = about.parameters or ("",)
+    textual = re.search(rf"\bstring {known[0]}\b", about.plain)
+    if textual and isinstance(node, ast.Name) and node.id not in known:
+        return node.id
+    return read_literal(node, names=LOOSE_NAMES)
 
 
 def _outcome(text: str, end: int) -> tuple[_Value, Kind, bool] | None:
@@ -187,7 +196,8 @@ def _named(about: DescribedFunction, taken: Sequence[tuple[int, int]]) -> Iterat
         position = match.end()
         given, end = _assignments(text, match.start())
         # "if x = 1 and y is negative"
-        if known[:1] != (*given,)[:1] or _FURTHER.match(text, end):
+        first = (*given,)[:1]
+        if first not in (known[:1], ("Input",)) or _FURTHER.match(text, end):
             continue
         value = _result_after(text, end)
         span = (match.start(), value.end if value is not None else end)
