@@ -11,6 +11,7 @@ from random import Random
 import pytest
 
 from refute.core.problems import Scenario
+from refute.function.scenarios.arguments import mentioned
 from refute.function.scenarios.building import Builder
 from refute.function.scenarios.described import (
     ANY,
@@ -19,7 +20,6 @@ from refute.function.scenarios.described import (
     Signature,
     describe_module,
 )
-from refute.function.scenarios.mentioned import is_pattern, matching, mentioned
 from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.pieces import Namer, Piece
 from refute.function.scenarios.proposing import (
@@ -31,7 +31,7 @@ from refute.function.scenarios.proposing import (
     reader_of,
     runner,
 )
-from refute.function.scenarios.results import function_returned, uses
+from refute.function.scenarios.receivers import function_returned, uses
 from refute.sandbox import Program
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.values import Incomplete
@@ -128,9 +128,6 @@ class Table:
         self.row_styles = list(row_styles or ())
     def style(self, index: int) -> str:
         return f"styled {index}" if self.row_styles else "plain"
-
-def words():
-    return os.environ["SHOP_WORDS"].split()[: int(os.getenv("SHOP_MOST"))]
 
 class Metric:
     def distance(self, *words):
@@ -279,15 +276,6 @@ def test_options_that_are_named_like_what_is_read_are_given(
 ) -> None:
     found = [one.seen.value for one in shown(shop, "Table.style") if one.seen.says]
     assert sum(one.startswith("styled") for one in found) > 2
-
-
-def test_variables_of_the_environment_are_set_for_one_scenario(
-    shop: tuple[LocalSandbox, Path],
-) -> None:
-    found = shown(shop, "words", 96)
-    assert any(one.seen.value for one in found)
-    plain = [one.seen for one in found if not one.proposal.scenario.setup]
-    assert {one.error for one in plain} == {"KeyError"}
 
 
 @pytest.mark.parametrize("name", ["Upper.__get__", "Upper.__set__"])
@@ -440,40 +428,13 @@ class Tag:
 """.replace("MANY", ", ".join(repr(f"word{n}") for n in range(100)))
 
 
-def test_own_ones_first_then_matches_then_what_is_read() -> None:
+def test_own_ones_first_then_what_is_read() -> None:
     tree = ast.parse(TEXT)
     node = find_function(tree, "Tag.read")
     assert node is not None
-    numbers, texts = mentioned(tree, [node], "Tag", Random(1))
+    numbers, texts = mentioned(tree, [node], "Tag")
     assert "1000" in numbers
     assert {"'own'", "'<<'", "'kilo'"} <= set(texts)
-    assert any(ast.literal_eval(one).endswith("px") for one in texts)
     assert texts.index("'own'") < texts.index("'kilo'")
     assert "'never'" not in texts
     assert "'word5'" not in texts  # a table of that size is data
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        r"^(\d+)-(\w+):(.*)$", r"(<\S*?>)", r"[^a-z/]+(x|yy){2,3}", r"(a)(?:b)?\1",
-        r"\[default: (.*)\]", r"(?P<year>\d{4})-(?P<month>\d\d)",
-    ],
-)  # fmt: skip
-def test_the_texts_match(pattern: str) -> None:
-    assert is_pattern(pattern)
-    made = matching(pattern, Random(1), 5)
-    assert made
-    assert all(re.search(pattern, text) for text in made)
-
-
-def test_what_is_no_pattern_gives_nothing() -> None:
-    assert not is_pattern("just words")
-    assert matching("(", Random(1)) == []
-    assert matching("(" * 3000, Random(1)) == []
-
-
-def test_a_verbose_pattern_is_read_as_one() -> None:
-    made = matching(r"(\d+)  # a number", Random(1), verbose=True)
-    assert all(re.fullmatch(r"\d+", text) for text in made)
-    assert made

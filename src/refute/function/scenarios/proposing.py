@@ -18,10 +18,9 @@ from pathlib import Path
 from random import Random
 
 from refute.core.problems import Scenario
-from refute.function.scenarios.arguments import KINDS, Row, kind_of, rows_for
+from refute.function.scenarios.arguments import KINDS, Row, kind_of, mentioned, rows_for
 from refute.function.scenarios.building import Builder, call_of
 from refute.function.scenarios.described import Described
-from refute.function.scenarios.mentioned import mentioned
 from refute.function.scenarios.observation import LIMITS, Observation, observe
 from refute.function.scenarios.pieces import Namer, Piece, joined
 from refute.function.scenarios.receivers import (
@@ -29,16 +28,17 @@ from refute.function.scenarios.receivers import (
     Target,
     Texts,
     Tries,
+    function_returned,
     node_of,
     owner_of,
     pairs_of,
+    uses,
 )
-from refute.function.scenarios.results import function_returned, uses
 from refute.function.scenarios.varying import variations
 from refute.sandbox import Program, Sandbox
 from refute.sandbox.values import Incomplete
 from refute.source.literals import NotLiteral, read_literal
-from refute.source.syntax import Function, bound_names, try_parse
+from refute.source.syntax import bound_names, try_parse
 
 __all__ = ["Proposal", "Proposer", "Target"]
 
@@ -140,8 +140,6 @@ class Proposer:
     rng: Random = field(init=False)
     receivers: Receivers = field(init=False)
     _made: dict[tuple[str, str], Piece] = field(default_factory=dict)
-    _variables: tuple[str, ...] = ()
-    """Of the environment, that it reads."""
     _results: dict[str, int] = field(default_factory=dict)
     """Source of a scenario whose result is used -> how many results deep it is itself."""
     _uses: deque[Proposal] = field(default_factory=deque)
@@ -158,13 +156,12 @@ class Proposer:
             nodes += [made] if made is not None else []
         owned = target.name.rpartition(".")[0]
         whole = tree or ast.Module([], [])
-        constants = mentioned(whole, nodes, owned, self.rng, self.described.tables)
+        constants = mentioned(whole, nodes, owned, self.described.tables)
         namer = Namer(target.module, taken)
         self.builder = Builder(self.described, namer, constants, self.instances)
         self.receivers = Receivers(
             target, self.described, self.builder, self.rng, self._tries, self.texts, self.instances
         )
-        self._variables = variables_read(target.node)
         self._stream = self._proposals()
 
     def batch(self, count: int) -> list[Proposal]:
@@ -328,10 +325,7 @@ class Proposer:
             if signature.kind == "type":
                 callee = self.builder.namer.name(f"{self.target.module}:{name}")
             call = call_of(callee, pairs, signature)
-            around = self._around(turn)
-            imports, setup = joined([*around, call])
-            steps = (*(one.source for one in around), *setup)
-            return Proposal(Scenario(call.source, steps, imports), tuple(choices))
+            return Proposal(Scenario(call.source, call.setup, call.imports), tuple(choices))
         receiver = self.receivers.drawn()
         if receiver is None:
             return None
@@ -344,7 +338,6 @@ class Proposer:
             call = Piece(f"{variable}.{last}")
         else:
             call = call_of(Piece(f"{variable}.{last}"), pairs, signature)
-        before = [*self._around(turn), *before]
         imports, setup = joined([receiver, *before, call])
         steps = (f"{variable} = {receiver.source}", *(one.source for one in before))
         choices += [("receiver", receiver.source), *more]
@@ -352,12 +345,6 @@ class Proposer:
         return Proposal(
             Scenario(call.source, (*steps[:1], *setup, *steps[1:]), imports), tuple(choices)
         )
-
-    def _around(self, turn: int) -> list[Piece]:
-        """Return statements that set the surroundings that a call reads."""
-        if not self._variables or turn < 4 or self.rng.random() < 0.4:
-            return []
-        return [with_variables(self._variables, self.builder.constants[1], self.rng)]
 
     def _reached(self, receiver: Piece, row: Row, choices: list[tuple[str, str]]) -> Proposal:
         """Call a descriptor as Python does: by the attribute of a class that holds it, never with
@@ -376,45 +363,6 @@ class Proposer:
         return Proposal(
             Scenario(expression, steps, imports), (*choices, ("receiver", receiver.source))
         )
-
-
-# -- what code reads of its surroundings besides what it is given: environment variables -----------
-
-_GETTERS = frozenset({"get", "pop", "setdefault"})
-_VALUES = ("'1'", "'2'", "'a b c'", "'true'", "''")
-
-
-def variables_read(node: Function | None) -> tuple[str, ...]:
-    """Names of the environment variables that a function asks for by a literal, in its order."""
-    names: dict[str, None] = {}
-    for one in ast.walk(node) if node is not None else ():
-        match one:
-            case ast.Subscript(value=home, slice=ast.Constant(str(name))):
-                asked = _is_environment(home)
-            case ast.Call(
-                func=ast.Attribute(value=home, attr=how), args=[ast.Constant(str(name)), *_]
-            ):
-                asked = how == "getenv" or (how in _GETTERS and _is_environment(home))
-            case ast.Call(func=ast.Name("getenv"), args=[ast.Constant(str(name)), *_]):
-                asked = True
-            case _:
-                continue
-        if asked and name.isidentifier():
-            names[name] = None
-    return tuple(names)
-
-
-def _is_environment(node: ast.expr) -> bool:
-    return ast.unparse(node) in ("os.environ", "environ")
-
-
-def with_variables(names: tuple[str, ...], texts: tuple[str, ...], rng: Random) -> Piece:
-    """A statement that sets most of the variables. `texts`: sources of texts that the code
-    mentions. The sandbox takes it back after the scenario."""
-    values = (*_VALUES, *texts[:6])
-    chosen = [name for name in names if rng.random() < 0.8] or names
-    given = ", ".join(f"{name}={rng.choice(values)}" for name in chosen)
-    return Piece(f"os.environ.update({given})", (("os", "os"),))
 
 
 # -- running proposals -----------------------------------------------------------------------------
