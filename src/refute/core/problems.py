@@ -114,7 +114,7 @@ class Trust(IntEnum):
     STATED = 0
     """The user gave it as a test, or the description states it formally (doctest, assert, ==)."""
     WORDED = 1
-    """Read from the prose or arrows of the description."""
+    """Read from the prose or arrows of a benchmark's task."""
     HINT = 2
     """Found inside the faulty code (its comments, its self-test): may be as wrong as the code."""
     PREDICTED = 3
