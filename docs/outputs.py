@@ -14,8 +14,10 @@ import argparse
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -48,6 +50,78 @@ def filled(text: str) -> str:
         return f"```console\n{body}```"
 
     return BLOCK.sub(block, text)
+
+
+_FUNCTION = '''def {name}(x):
+    """Double it.
+
+    >>> {name}(3)
+    6
+    """
+    return x {operator} x
+'''
+_FIX = """\
+--- a/FILE.py
++++ b/FILE.py
+@@ -6,2 +6,2 @@
+     \"\"\"
+-    return x * x
++    return {fixed}
+"""
+_FILES = {
+    "FILE.py": _FUNCTION.format(name="FUNCTION", operator="*"),
+    "ISSUE.md": ">>> from FILE import FUNCTION\n>>> FUNCTION(3)\n9\n\nIt should be 6.\n",
+    "FIX.diff": _FIX.format(fixed="x + x"),
+    "A.diff": _FIX.format(fixed="x + x"),
+    "B.diff": _FIX.format(fixed="2 * x"),
+    "pkg/__init__.py": "",
+    "pkg/mod.py": "\n\n".join(
+        _FUNCTION.format(name=name, operator="+") for name in ("FUNCTION", "function", "parse")
+    ),
+    "tests_of.py": _FUNCTION.format(name="f", operator="+"),
+    "shop/__init__.py": "",
+    "shop/prices.py": _FUNCTION.format(name="double", operator="+"),
+    "src/shop/__init__.py": "",
+    "src/shop/prices.py": _FUNCTION.format(name="double", operator="*"),
+    "tests/test_prices.py": "from shop.prices import double\n\n\ndef test_double():\n"
+    "    assert double(2) == 4\n",
+}
+_VERBS = "config|debug|diff|doctor|gate|harden|hunt|reproduce|vet"
+_RUN = re.compile(rf"(?m)^(?:[a-z][^#\n]*\| )?refute (?:{_VERBS})\b[^#\n]*")
+_NOT_ALONE = re.compile(r"--model|--ask|ask |gh ")
+"""Commands that need a model, somebody who answers, or a service."""
+
+
+def commands(text: str) -> list[str]:
+    """Return the commands of refute in a document's blocks for a shell that run on their own."""
+    blocks = "".join(re.findall(r"(?ms)^ *```sh\n(.*?)^ *```$", text))
+    found = (re.sub(r"\s+", " ", one).strip() for one in _RUN.findall(textwrap.dedent(blocks)))
+    return [one for one in found if not _NOT_ALONE.search(one)]
+
+
+def repository(folder: Path) -> None:
+    """Make the repository that the documents' commands name: its files, branches and tags."""
+    shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("plugin"))
+    for name, text in _FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    (folder / ".gitignore").write_text("REPO\n")
+
+    def git(*words: str) -> None:
+        who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
+
+    git("init", "-q", "-b", "main")
+    git("add", "-A")
+    git("commit", "-q", "-m", "one")
+    git("tag", "v1.2")
+    git("update-ref", "refs/remotes/origin/main", "HEAD")
+    git("checkout", "-q", "-b", "topic")
+    (folder / "shop/prices.py").write_text(_FUNCTION.format(name="double", operator="*"))
+    git("commit", "-q", "-a", "-m", "two")
+    git("tag", "v1.3")
+    git("clone", "-q", ".", "REPO")
+    (folder / "shop/prices.py").write_text(_FUNCTION.format(name="double", operator="+ 0 +"))
 
 
 def main() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -17,7 +18,7 @@ import pytest
 import yaml
 
 import refute
-from docs.outputs import filled
+from docs.outputs import commands, filled, repository
 from refute.core.parameters import settable
 from refute.core.registry import METHODS
 from refute.doors.command_line import cli
@@ -202,6 +203,20 @@ def test_the_tutorial_s_own_commands_do_what_it_says(tmp_path: Path) -> None:
     ):
         done = subprocess.run(["bash", "-c", here + command], cwd=tmp_path, capture_output=True)
         assert done.returncode == status, done.stdout.decode() + done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    "document",
+    [one for one in (*DOCUMENTS, "skills/refute/SKILL.md") if commands((ROOT / one).read_text())],
+)
+def test_commands_run_as_printed(document: str, tmp_path: Path) -> None:
+    repository(tmp_path)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    env = os.environ | {"PATH": path, "REFUTE_BUDGET": "1", "REFUTE_BEHAVIOUR_SECONDS": "3"}
+    for command in commands((ROOT / document).read_text()):
+        words = ["bash", "-c", command]
+        done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True)
+        assert done.returncode not in (2, 3, 70, 127), f"{command}\n{done.stderr}"
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,7 @@ from refute.sandbox import (
 )
 from refute.sandbox.contract import takes_code
 from refute.sandbox.interpreter import this_interpreter
-from refute.source.missing_imports import unbuilt
-from refute.source.syntax import functions_in, readable_module
+from refute.source.syntax import functions_in, readable_module, unbuilt
 
 LOADING = 10.0
 """CPU seconds that a module may take to load, with all that it imports."""

@@ -16,8 +16,7 @@ from refute.core.methods import Level
 from refute.core.problems import FunctionKey, FunctionProblem
 from refute.core.registry import Registry
 from refute.errors import DatasetError
-from refute.source.missing_imports import with_imports
-from refute.source.syntax import Function, find_function, parse_module
+from refute.source.syntax import Function, find_function, parse_module, with_imports
 from refute_lab.datasets.rows import Row, find_file, hub_rows, read_rows
 
 # -- item ------------------------------------------------------------------------------------------

@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from refute.function.llm.answers import code_spans, final_text
 from refute.function.llm.results import Unreadable
 from refute.models.contract import Completion
-from refute.source.missing_imports import after_head, with_imports
-from refute.source.syntax import find_function, first_line, try_parse
+from refute.source.syntax import after_head, find_function, first_line, try_parse, with_imports
 
 _Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _Said = tuple[ast.stmt, str]

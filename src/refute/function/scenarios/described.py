@@ -16,8 +16,7 @@ from refute.core.problems import Expression, Scenario
 from refute.function.scenarios.observation import LIMITS
 from refute.sandbox import Outcome, Program, Raised, Returned, Sandbox
 from refute.source.literals import NotLiteral, read_literal
-from refute.source.missing_imports import unbuilt
-from refute.source.syntax import parse_expression
+from refute.source.syntax import parse_expression, unbuilt
 
 TypeHint = tuple[Any, ...]
 """A type as `describe_program` writes it: ("class", "pkg.cart:Cart", [])…"""
