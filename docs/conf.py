@@ -40,9 +40,19 @@ copybutton_only_copy_prompt_lines = True
 html_theme = "furo"
 html_title = "refute"
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_theme_options = {
-    "light_css_variables": {"color-brand-primary": "#0b5cad", "color-brand-content": "#0b5cad"},
-    "dark_css_variables": {"color-brand-primary": "#8ab8ff", "color-brand-content": "#8ab8ff"},
+    "light_css_variables": {
+        "color-brand-primary": "#0b5cad",
+        "color-brand-content": "#0b5cad",
+        "color-code-background": "#eef1f5",
+    },
+    "dark_css_variables": {
+        "color-brand-primary": "#8ab8ff",
+        "color-brand-content": "#8ab8ff",
+        "color-code-background": "#2b2b2b",
+    },
 }
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
