@@ -130,7 +130,7 @@ _REPAIRS = (
 scrolls is reached by the keyboard, landmarks have names of their own."""
 
 
-def _mend(app: Any, failure: Exception | None) -> None:
+def _repair(app: Any, failure: Exception | None) -> None:
     """Makes the finished pages accessible."""
     if failure is not None or app.builder.name != "html":
         return
@@ -145,4 +145,4 @@ def _mend(app: Any, failure: Exception | None) -> None:
 
 def setup(app: Any) -> None:
     app.connect("source-read", _bring_in)
-    app.connect("build-finished", _mend)
+    app.connect("build-finished", _repair)

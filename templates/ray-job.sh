@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A Ray job: the driver runs on the cluster, and goes on from its journal when it is submitted again.
+# A Ray job: the driver runs on the cluster, and resumes from its journal when it is submitted again.
 #   RAY_API_SERVER_ADDRESS=http://HEAD:8265 bash ray-job.sh swt-lite predictions.jsonl
 # Every node needs refute, the clones (REFUTE_REPOS) and the same file system for RUNS.
 set -euo pipefail

@@ -7,7 +7,7 @@
 #SBATCH --time=08:00:00
 #SBATCH --requeue
 #SBATCH --open-mode=append
-# A Ray cluster for as long as the job has its nodes. A job that is requeued goes on from the journal.
+# A Ray cluster for as long as the job has its nodes. A job that is requeued resumes from the journal.
 #   sbatch slurm.sh swt-lite predictions.jsonl
 set -euo pipefail
 dataset=$1

@@ -74,7 +74,7 @@ class Scenario:
     imports: tuple[tuple[str, str], ...] = ()
     """Names that are not the program's own: ("Decimal", "decimal:Decimal"), ("math", "math")."""
     lines: tuple[int, ...] = ()
-    """Lines of which it is told whether they were executed."""
+    """Lines whose execution is recorded."""
     file: str = ""
     """Absolute path of the file that the lines are of; "": the program's own."""
 

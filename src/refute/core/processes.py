@@ -182,7 +182,7 @@ def _work(channel: Connection, start: Callable[[], Callable[[Any], Any]]) -> Non
     except (EOFError, OSError):
         return
     finally:
-        # who is told to end does so once: finalizers are not broken off
+        # a process ends once: finalizers are not broken off
         signal.signal(signal.SIGTERM, _go_on)
 
 

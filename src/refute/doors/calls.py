@@ -15,10 +15,10 @@ from refute.doors.worker import Done, Event, Failed, Progress, Request
 _LONGEST = 256 << 20
 """Bytes of one event: documents of large folders are long."""
 _BEAT = 5.0
-"""Seconds without news until it is said that the work goes on."""
+"""Seconds without news until a message says that the work continues."""
 _ENDING: set[asyncio.Task[int]] = set()
 Told = Callable[[float, str], Awaitable[None]]
-"""Is told the seconds so far, and how far the work is."""
+"""Receives the seconds so far, and the progress of the work."""
 
 
 async def _silent(seconds: float, line: str) -> None: ...

@@ -22,7 +22,7 @@ class CheckFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     seconds_per_function: float = 5.0
     time_limit: float = 300.0
     fixes: bool = True
-    """Whether fixes are looked for; else it is told soon what the examples show."""
+    """Whether to search fixes, too; without, the answer comes soon, from the examples."""
 
 
 class CheckedFunction(Struct, frozen=True, kw_only=True):

@@ -32,7 +32,7 @@ from refute.verbs.output import FAILURES, INTERRUPTED, PIPE_CLOSED, fail, fail_f
 
 
 class SafeStream(io.FileIO):
-    """A stream that takes everything, also what the disk behind it does not: the work goes on, and
+    """A stream that takes everything, also what the disk behind it does not: work continues, and
     what it writes to files is written. The reader of a pipe that has gone ends it as ever."""
 
     failed: OSError | None = None

@@ -51,7 +51,7 @@ class Looks:
 
 def watch(places: Sequence[Path], looks: Looks, say: Callable[[str], None]) -> None:
     """Look at what is saved in files and folders, until Ctrl-C or SIGTERM. With a commit to compare
-    with, what differs from it already is looked at first. `say` is told what is looked at.
+    with, files that differ from it already come first. `say` receives what is checked.
     """
     try:
         asyncio.run(_watch(places, looks, say))

@@ -5,13 +5,13 @@ file is whole once `DIR/requests.complete` stands beside it, which holds the num
 Send it as it is to whoever runs batches (OpenAI, Azure, `vllm run-batch`, a script of your own),
 put what comes back into `DIR/responses.jsonl`, or into further files `DIR/responses*.jsonl`, which
 may also be files of errors, and start again. The order of rows does not matter. A method of many
-rounds goes on where it was, one round a start.
+rounds resumes where it was, one round a start.
 
 Every request needs the name of a model: `?model=NAME`, else `model` in `DIR/batch.toml`, else
 "default". `DIR/batch.toml` may also fit the requests to what the model takes::
 
     model = "o4-mini"
-    continues = true                                # it goes on with an answer, as vLLM does
+    continues = true                                # it continues an answer, as vLLM does
     omit = ["temperature", "top_p", "max_tokens"]   # fields to leave out of a request's body
     [body]                                          # fields to add to it
     max_completion_tokens = 8192
@@ -74,7 +74,7 @@ class _Settings:
     omit: tuple[str, ...] = ()
     body: Mapping[str, Any] = field(default_factory=dict)
     continues: bool = False
-    """Whether it goes on with an answer of its own; nobody can be asked before."""
+    """Whether it continues an unfinished answer; known from the settings alone."""
 
     @property
     def tag(self) -> str:

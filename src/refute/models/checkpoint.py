@@ -163,7 +163,7 @@ def _fail(future: Future[Answer], error: BaseException) -> None:
 
 
 PLAIN_STOP = "\nUser:"
-"""Where a model without a chat template goes on to write the user's next turn, in `_plain`."""
+"""Text at which a model without a chat template begins the user's next turn, in `_plain`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class Checkpoint:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
-        """The conversation as tokens, up to where the assistant speaks, or goes on speaking.
+        """The conversation as tokens, up to where the assistant begins or continues to speak.
 
         Raises `ModelUnavailable` (the template rejects it), `NotContinued`, `ContextTooLong`.
         """

@@ -78,7 +78,7 @@ class Ends:
     """Notes where each row ends besides at an end-of-sequence token.
 
     `length[i]` is the number of new tokens after which row i was full, stopped or no longer wanted;
-    None while it goes on.
+    None while it continues.
     """
 
     def __init__(

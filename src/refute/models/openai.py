@@ -4,7 +4,7 @@ Our retries keep one deadline over all tries and share a server's wish to be lef
 requests. Answers are read leniently (`dialects`), and only up to a bound, whatever their status.
 
 What a server does not take (`seed`, several choices at once, `max_tokens`...) is found out by its
-refusal, said once in the log `refute.models`, and remembered. Whether it goes on with an answer
+refusal, said once in the log `refute.models`, and remembered. Whether it continues an answer
 (`continue_final_message`) is found out by counting: a prompt that ends in the middle of an answer
 has fewer tokens than one that ends it and asks for the next.
 """

@@ -111,7 +111,7 @@ class Confinement:
         self.config["scratch"], self.outer = path, outer
 
     def _leave_janitor(self) -> None:
-        """Fork: the child goes on; this process waits for its end, whatever ends it, and clears up:
+        """Fork: the child runs on; this process waits for its end, whatever ends it, and clears up:
         it kills what the child left running and removes the private directory."""
         if self.linux:
             self.linux.adopt_orphans()

@@ -1,7 +1,7 @@
 """Linux isolation by system call: namespaces, a private root, Landlock, capabilities, seccomp.
 
 Loaded by path inside the sandbox server: standard library only. Every function raises OSError when
-the machine does not allow its measure; the server then reports the measure as absent and goes on
+the machine does not allow its measure; the server then reports the measure as absent and continues
 without it.
 """
 
@@ -353,7 +353,7 @@ _libc_held = ctypes.PyDLL(None)  # keeps the lock of the interpreter, as `os.for
 
 def copier(flags: int, machine: str) -> Callable[[], int]:
     """Forks with `flags` and without a word to the interpreter: of a process with one thread, whose
-    copy goes on as if it were the same (no handlers run, random states stay). As `os.fork`."""
+    copy continues as if it were the same (no handlers run, random states stay). As `os.fork`."""
     zeros = [ctypes.c_ulong(0)] * 4
     call = ctypes.c_long(_SYS_CLONE[machine])
     return functools.partial(_libc_held.syscall, call, ctypes.c_ulong(flags), *zeros)

@@ -35,7 +35,7 @@ SILENCE = 60.0
 """Seconds without a word of a server, which gives signs of life twelve times as often."""
 Waits = Generator[socket.socket | None, None, Result]
 """Steps, each with what the next waits for: that a socket can be read; None: that a server starts,
-which takes a thread for a while. Who goes on at once waits in the next step."""
+which takes a thread for a while. A caller that continues at once waits in the next step."""
 
 
 def finished(steps: Waits[Result]) -> Result:
@@ -59,7 +59,7 @@ def run_in_steps(
 
 
 async def waited(steps: Waits[Result]) -> Result:
-    """All of the steps in this event loop, which goes on meanwhile."""
+    """Run all steps in this event loop, which does other work meanwhile."""
 
     try:
         turn = _next(steps)

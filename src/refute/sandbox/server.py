@@ -4,7 +4,7 @@ Run as a script with the arguments FD and CONFIG, by ``python -P -s -S`` (before
 ``-P``), and without a collector of garbage until it serves: standard library only, and in the words
 of Python 3.8. It never holds a program, an input or an output: those travel in sealed memory files
 whose descriptors it hands to the child. It watches a child by its CPU clock and the result file's
-header, kills what overruns, and goes on behind the call that was cut short, in a fresh child.
+header, kills what overruns, and continues behind the call that was cut short, in a fresh child.
 
 Protocol, one datagram each way over a UNIX socket: the request is `REQUEST` with the descriptors
 of the payload and the result file; the reply is `REPLY`, and behind it, where calls were cut short,

@@ -91,7 +91,7 @@ def base_of(kind: type, package: str) -> Any:
 
 
 def told_by_repr(kind: type, value: Any) -> bool:
-    """Return whether a value of the standard library is told from others of its type by its repr.
+    """Return whether the repr of a value of the standard library identifies it among its type.
 
     Classes and functions of the standard library are: their name is theirs alone. Those of the
     program are not: two of a name may do different things.

@@ -6,7 +6,7 @@ is no channel to it. Its filter (`seccomp.warm_filter`) makes the kernel ask the
 certain system calls, and the process waits in the call meanwhile. So the server
 
 - grants each fork, one for a job, and between the jobs the warm process waits in the call of the
-  next one: no process exists that the server did not ask for, and it is told the pid by the kernel;
+  next one: no process exists that the server did not ask for, and the kernel gives it the pid;
 - hands payload and result file to the copy, which asks for them by a call of its own, through the
   kernel, and only while the warm process waits again: no other process ever holds them;
 - knows of each thread, shared mapping and timer that the import makes, and that no descriptor is
@@ -166,7 +166,7 @@ class Warm:
             raise InDoubt from None
 
     def close(self) -> None:
-        """Forget it; whoever asks from now on is told that there is no such call."""
+        """Forget it; later requests are answered with an unknown call."""
         os.close(self.listener)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 CONFIGURED = ("hunt", "debug", "diff", "reproduce", "fix", "vet", "gate", "harden", "mcp", "lsp")
-"""The verbs that read settings: daily work. What measures (`bench`, `grade`, `train`...) is told
+"""The verbs that read settings: daily work. Measurements (`bench`, `grade`, `train`...) get
 everything on the command line, so that a run is what its command says."""
 
 

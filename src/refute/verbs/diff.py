@@ -220,7 +220,7 @@ def diff(
     writes inputs, in up to `rounds` rounds with feedback, no more than `calls` samples for all
     functions; and it says of each difference whether it is stated, contradicted or not mentioned;
     without one the function is looked for by name. With a model scenarios are counted rather than
-    timed, so that the same is asked another time. `show` is told of each function. Nothing of the
+    timed, so that the same is asked another time. `show` receives each function. Nothing of the
     repository runs outside the sandbox, and nothing in it is written. Raises `InputError`,
     `Unavailable`.
     """

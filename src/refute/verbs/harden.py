@@ -111,7 +111,7 @@ def harden(
 
     `options`: a `HardenOptions`, or its fields by name. Of `since` what changed, in `targets`, if
     any are named (files and folders). Without it the functions of `targets`; without either, what
-    differs from HEAD. `python` runs the tests, with pytest. `say` is told what is being done. The
+    differs from HEAD. `python` runs the tests, with pytest. `say` receives the progress. The
     tests run in a workspace, and nothing in the checkout is written but with `write`. Raises
     `InputError`, `Unavailable`.
     """

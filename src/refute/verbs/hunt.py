@@ -75,7 +75,7 @@ def hunt(
 
     `options`: a `HuntOptions`; or its fields by name, which come first (`refute hunt --help` lists
     them; `set`: the method's, as `{"k": 3}`). `listed`: the targets are a list of somebody's, which
-    may be empty. `opened` is told once what there is to look at, `show` of each result.
+    may be empty. `opened` receives once what was opened, `show` each result.
     """
     from refute.verbs.output import apart
 

@@ -61,7 +61,7 @@ def reproduce(
 
     `issue`: a text file or GitHub's JSON of an issue. `options`: a `ReproduceOptions`, or its
     fields by name; `set`: what it may cost, too, as `{"seconds": 60}`. The checkout `repo` is
-    changed only with `write`: test files, of a test that was seen to fail. `chosen` is told the
+    changed only with `write`: test files, of a test that was seen to fail. `chosen` receives the
     method's name before any work. Raises `WorkspaceUnavailable` where no test can be run.
     """
     named = given if issue is None else {**given, "issue": issue}

@@ -111,8 +111,8 @@ def settled_environment(
         try:
             found = settle(asked, pythons, before, attempt)
         except EnvironmentBroken as error:
-            mend = f"give one in the field `environment` (all of it: {log})"
-            told = f"no environment could be inferred: {error}; {mend}"
+            remedy = f"give one in the field `environment` (all of it: {log})"
+            told = f"no environment could be inferred: {error}; {remedy}"
             raise EnvironmentBroken(told) from None
         with log.open("a") as out:
             out.writelines(f"# {line}\n" for line in found.remarks)

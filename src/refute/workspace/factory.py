@@ -207,8 +207,8 @@ def _build(
                 text = done.out.decode("utf-8", "replace")
                 told = f"the editable install of the repository failed: {last_line(text)}"
                 missing = re.search(r"No module named '([\w.]+)'", text)
-                mend = f"add {missing[1].partition('.')[0]} to `pins`; " if missing else ""
-                raise EnvironmentBroken(f"{told} ({mend}all of it: {log})")
+                remedy = f"add {missing[1].partition('.')[0]} to `pins`; " if missing else ""
+                raise EnvironmentBroken(f"{told} ({remedy}all of it: {log})")
         local.execute([str(python), "-m", "compileall", "-q", *_to_compile(tree)],
                      timeout=_BUILD_SECONDS)  # fmt: skip
     finally:

@@ -33,7 +33,7 @@ from refute.workspace.contract import Base, Execution, Recipe, WorkspaceLimits
 from refute.workspace.rooted_files import take
 
 ALL_MEASURES = frozenset({"namespaces", "overlay", "landlock"})
-"""What may be asked for; what holds is told by `protections()`."""
+"""Measures that a caller may demand; `protections()` says which hold."""
 
 _SCRIPT = Path(__file__).with_name("jail.py")
 _START = """import sys

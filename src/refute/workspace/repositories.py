@@ -262,7 +262,7 @@ def check_out(clone: Clone, commit: str, target: Path) -> None:
         git("index-pack", "--stdin", "--fix-thin", folder=target, given=pack)
         git("reset", "--hard", "--quiet", folder=target)
         when = int(git("show", "-s", "--format=%ct", "HEAD", folder=target))
-        # Byte code is told by its source's time, in seconds, and size: a change of the same size
+        # Byte code is matched by its source's time, in seconds, and size: a change of the same size
         # that followed a commit of just now would not be seen.
         _set_times(target, min(when, int(time.time()) - 2))
         git("update-index", "-q", "--refresh", folder=target)

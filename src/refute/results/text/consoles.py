@@ -159,8 +159,8 @@ def working(text: str, console: Console) -> Iterator[Working]:
 
 @contextmanager
 def counting(console: Console) -> Iterator[Callable[[int, int], None]]:
-    """A function that is told how many are done, and of how many: a progress bar, or a line now
-    and then."""
+    """Yield a function that takes the numbers done and in all, and shows a progress bar, or a line
+    now and then."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.completed}/{task.total}"), BarColumn(), TimeRemainingColumn())

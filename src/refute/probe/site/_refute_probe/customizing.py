@@ -20,7 +20,7 @@ def hidden(name, folder):
 
 
 def run_waiting():
-    """Run what had to wait; an error is told and changes nothing, as with `site`."""
+    """Run what had to wait; an error is printed and changes nothing, as with `site`."""
     for name, folder in _waiting:
         try:
             _run(name, folder)
