@@ -214,7 +214,7 @@ def by_harbor(pairs: Sequence[Pair]) -> list[float]:
     from harbor.models.task.verifier_mode import resolve_verifier_environment_definition
 
     from refute_lab.adapters.harbor import main, write_tasks
-    from refute_lab.adapters.rows import read_rows
+    from refute_lab.adapters.scoring import read_rows
 
     paid = []
     with tempfile.TemporaryDirectory() as folder:

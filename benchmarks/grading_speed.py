@@ -36,7 +36,7 @@ from refute.sandbox.local import LocalSandbox
 from refute_lab.benches.grade import grade_program
 from refute_lab.benches.oracle import GroundTruth, expected_outputs
 from refute_lab.datasets import load
-from refute_lab.datasets.spec import Item
+from refute_lab.datasets.rows import Item
 
 PEER_NAMES = {"humaneval+": "humaneval", "mbpp+": "mbpp"}
 PEER_FILES = {

@@ -23,8 +23,7 @@ from refute.workspace.running import statuses
 from refute_lab.datasets.rows import read_rows
 from refute_lab.datasets.swe import IssueItem, load_issues
 from refute_lab.figures import mean
-from refute_lab.runs.journal import Journal
-from refute_lab.runs.records import ErrorRecord
+from refute_lab.runs.journal import ErrorRecord, Journal
 from refute_lab.runs.run import Run
 from refute_lab.swt.grade import Terms
 from refute_lab.swt.grade_records import (

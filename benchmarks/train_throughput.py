@@ -29,10 +29,9 @@ from synthetic.corpus import corpus
 from synthetic.scratch import build_tokenizer
 from trl import SFTConfig, SFTTrainer
 
-from refute_lab.train.estimate import device_peak, lora_flops, shape_of
 from refute_lab.train.settings import SftSettings, resolve
 from refute_lab.train.sft import make_trainer
-from refute_lab.train.tokens import IGNORED, Encoded
+from refute_lab.train.tokens import IGNORED, Encoded, device_peak, lora_flops, shape_of
 
 SHAPES: dict[str, dict[str, Any]] = {
     "tiny": {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,

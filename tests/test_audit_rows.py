@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from refute_lab.datasets.spec import DATASETS
+from refute_lab.datasets.rows import DATASETS
 from refute_lab.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parents[1]

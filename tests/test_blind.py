@@ -39,13 +39,13 @@ GRADERS = {
     ),
 }
 BENCH = {
-    *(f"refute_lab/benches/{name}.py" for name in ("settings", "records", "work", "summary")),
+    *(f"refute_lab/benches/{name}.py" for name in ("records", "work", "summary")),
     "refute_lab/benches/issues.py",
 }
 """Hands the problem to a method, then the prediction to a grader; no one function takes both."""
 BUILDERS = {
-    *(f"refute_lab/swt/{name}.py" for name in ("build", "pull_requests", "statistics")),
-    "refute_lab/swt/predictions.py",
+    *(f"refute_lab/swt/{name}.py" for name in ("build", "pull_requests", "predictions")),
+    "refute_lab/verbs/data_issues.py",
 }
 """Make or read the files of benchmarks; a method uses none of them."""
 OF_METHODS = ("refute/function/", "refute/issue/", "refute_lab/baselines/")

@@ -65,8 +65,8 @@ def test_every_exception_that_leaves_a_module_is_in_the_tree() -> None:
         "refute.models.openai.BodyRefused",  # said by the HTTP client only
         "refute.sandbox.warm.InDoubt",  # the job runs without the warm process
         "refute.workspace.repositories.GitFailed",  # each caller makes it one of the tree
+        "refute_lab.rewards.asking.Skipped",  # in the sandbox: a test that skips itself
         "refute_lab.rewards.crossing.CannotCross",  # in the sandbox: the value crosses as a handle
-        "refute_lab.rewards.stubs.Skipped",  # in the sandbox: a test that skips itself
         "refute_lab.serving.app.Refused",  # these five are answers of the server
         "refute_lab.serving.requests.Malformed",
         "refute_lab.serving.tenants.Busy",

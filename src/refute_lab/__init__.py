@@ -21,14 +21,24 @@ if TYPE_CHECKING:
     from refute_lab.datasets import load_dataset
     from refute_lab.rewards import Grader, Task, Test, TestResult, TestReward, Verdict, grade_test
     from refute_lab.runs.executors import Executor
-    from refute_lab.verbs.bench import BenchOptions, BenchResult, IssueBenchResult, bench
-    from refute_lab.verbs.filtering import FilterResult
+    from refute_lab.verbs.bench import (
+        BenchOptions,
+        BenchResult,
+        FilterResult,
+        IssueBenchResult,
+        bench,
+    )
     from refute_lab.verbs.grade import GradeOptions, GradeResult, grade
 
 _HOMES = {
-    "refute_lab.verbs.bench": ("BenchResult", "IssueBenchResult", "bench"),
-    "refute_lab.verbs.filtering": ("FilterResult", "filter_fixes"),
-    "refute_lab.verbs.grade": ("GradeResult", "grade"),
+    "refute_lab.verbs.bench": (
+        "BenchOptions",
+        "BenchResult",
+        "FilterResult",
+        "IssueBenchResult",
+        "bench",
+    ),
+    "refute_lab.verbs.grade": ("GradeOptions", "GradeResult", "grade"),
     "refute_lab.datasets": ("load_dataset",),
     "refute_lab.rewards": (
         "Grader",

@@ -74,7 +74,7 @@ def wilson_of(share: float, n: float, z: float = Z95) -> Interval:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many of `n` succeed."""
+    """Number of successes among `n`."""
 
     successes: int
     n: int
@@ -124,7 +124,7 @@ def _tango(b: int, c: int, n: int, delta: float) -> float:
 
 
 def _falls_to(function: Callable[[float], float], level: float) -> float:
-    """Where a falling function of [-1, 1] reaches the level, to 1e-12 or so."""
+    """Find the point in [-1, 1] at which a falling function reaches the level, to about 1e-12."""
     low, high = -1.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -225,7 +225,7 @@ def estimate(figure: Figure | None, clusters: int | None = None) -> Estimate:
 
 
 def of_share(share: Share) -> Estimate:
-    """How many succeed, with Wilson's interval."""
+    """Format a share with Wilson's interval."""
     if not share.n:
         return unknown
     found = share.interval

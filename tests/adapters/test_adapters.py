@@ -20,8 +20,7 @@ from refute.core.extras import missing
 from refute.errors import InputError
 from refute_lab.adapters import scoring
 from refute_lab.adapters.harbor import main, write_tasks
-from refute_lab.adapters.rows import Row, read_rows
-from refute_lab.adapters.scoring import Score, program_of, read_task, score
+from refute_lab.adapters.scoring import Row, Score, program_of, read_rows, read_task, score
 from refute_lab.adapters.tracking import tracking
 from refute_lab.adapters.trl import reward_func
 from refute_lab.cheats import CHEATS

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from refute_lab.adapters.rows import Row, read_rows
-from refute_lab.adapters.scoring import score
+from refute_lab.adapters.scoring import Row, read_rows, score
 from refute_lab.cheats import CHEATS
 
 RUN = """

@@ -19,8 +19,7 @@ from refute.doors import command_line
 from refute.errors import InputError
 from refute_lab.benches import RECORDS, BenchSettings, load_items, summarize, work_on
 from refute_lab.benches.grade import Grade, ProgramGrade, TestGrade, TestVerdict, metrics
-from refute_lab.runs.journal import read_header
-from refute_lab.runs.records import ErrorRecord
+from refute_lab.runs.journal import ErrorRecord, read_header
 from refute_lab.runs.run import Run, resumed
 from refute_lab.verbs.bench import BenchOptions
 

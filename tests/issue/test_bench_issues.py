@@ -342,7 +342,7 @@ def test_a_run_keeps_to_its_proposals(server: Server, bench: Bench) -> None:
         ),
         (
             ("--method", "snippet", "--set", "test_files=golden"),
-            "redgreen, libro, zeroshot, zeroshotplus and",
+            "redgreen, zeroshot, zeroshotplus, libro and",
         ),
         ((*PLUS, *MODEL, "--set", "patch_may_be_wrong=true"), "is about the patch of code_patch"),
         ((*PLUS, *MODEL, "--set", "code_patch=goldn"), "goldn"),

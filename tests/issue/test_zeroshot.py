@@ -16,8 +16,15 @@ from refute.issue.drafting.original import TrialRun
 from refute.models.contract import Message
 from refute.models.session import Session
 from refute.testing.models import ScriptedModel
-from refute_lab.baselines.methods.libro import JudgedDraft, chosen, libro, says_yes
-from refute_lab.baselines.methods.zeroshot import written_diff, zeroshot, zeroshotplus
+from refute_lab.baselines.methods.zeroshot import (
+    JudgedDraft,
+    chosen,
+    libro,
+    says_yes,
+    written_diff,
+    zeroshot,
+    zeroshotplus,
+)
 
 from .projects import DRAFT, FIX, GOLDEN_TESTS, Project
 

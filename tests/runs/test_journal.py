@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError
-from refute_lab.runs.journal import Journal, new_run, read_header, read_run
-from refute_lab.runs.records import ErrorRecord, Schema
+from refute_lab.runs.journal import ErrorRecord, Journal, Schema, new_run, read_header, read_run
 
 from .words import WORDS, Word
 

@@ -94,7 +94,7 @@ def test_programs_that_print_and_files_of_asserts(server: Server) -> None:
 
 
 def test_cheats_are_not_paid_and_their_twins_are(server: Server) -> None:
-    """Some of each kind; `benchmarks/serve.py cheats` tries all of them."""
+    """Some of each kind; `refute cheats` tries all of them."""
     some = CHEATS[4::16]
     assert len({one.is_test for one in some}) == 2
     with rewards.Remote(server.url, TOKENS["ann"]) as remote:
@@ -236,7 +236,7 @@ def test_a_client_with_the_interface_of_a_grader(server: Server) -> None:
         ),
         (
             "/v1/grade", asked("", {**ADD, "run_seconds": 60}), 422,
-            "limits of 60 s: this server gives a program 20 s (--most-seconds)",
+            "limits of 60 s: this server gives a program 20 s (most_seconds)",
         ),
         ("/v1/grade", asked("", {**ADD, "memory": 1 << 50}), 422, "limits: a program has "),
         ("/v1/grade_batch", {"items": [{"program": "", "task": "t"}]}, 422,

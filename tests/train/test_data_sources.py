@@ -12,8 +12,17 @@ from refute.errors import InputError
 from refute.sandbox.pool import SandboxPool
 from refute_lab.train.contamination import Index, Text, code_tokens, evaluation_texts
 from refute_lab.train.data_contract import Candidates
-from refute_lab.train.filters import Extract, Solution, admitted, extracted, prompt_tokens, works
-from refute_lab.train.sources import Raw, fingerprint, read_source
+from refute_lab.train.filters import (
+    Extract,
+    Raw,
+    Solution,
+    admitted,
+    extracted,
+    fingerprint,
+    prompt_tokens,
+    read_source,
+    works,
+)
 
 CHAT = """Here you are.
 

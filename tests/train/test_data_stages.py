@@ -29,8 +29,7 @@ from refute_lab.train.contamination import Index
 from refute_lab.train.corrupt import Fault
 from refute_lab.train.data import build
 from refute_lab.train.data_contract import BuiltData, DataSettings
-from refute_lab.train.filters import Solution, admitted
-from refute_lab.train.sources import Raw
+from refute_lab.train.filters import Raw, Solution, admitted
 
 ABOVE = '''LIMIT = 10
 

@@ -22,9 +22,8 @@ from refute_lab.train.contamination import Index
 from refute_lab.train.corrupt import Fault
 from refute_lab.train.data import build
 from refute_lab.train.data_contract import BuiltData, DataSettings
-from refute_lab.train.filters import Solution, admitted
+from refute_lab.train.filters import Raw, Solution, admitted
 from refute_lab.train.grpo import request
-from refute_lab.train.sources import Raw
 from refute_lab.train.tokens import Example, read_preferences
 
 CODE = "def top(a, b):\n    if a > b:\n        return a\n    return b\n"

@@ -9,9 +9,8 @@ import pytest
 
 from refute.errors import InputError
 from refute_lab.train.data_contract import DataSettings
-from refute_lab.train.estimate import rough_estimate, rows_seen
 from refute_lab.train.settings import SftSettings
-from refute_lab.train.tokens import read_examples
+from refute_lab.train.tokens import read_examples, rough_estimate, rows_seen
 from refute_lab.verbs.train import train
 
 

@@ -19,11 +19,20 @@ pytest.importorskip("trl")
 from refute.errors import InputError
 from refute.models.checkpoint import find, load
 from refute.models.contract import Message
-from refute_lab.train.estimate import estimate, lora_flops, shape_of
 from refute_lab.train.run_folder import LOG, MetricsLog, checkpoints, read_log
 from refute_lab.train.settings import PRESETS, SftSettings, resolve
 from refute_lab.train.sft import Prepared, make_trainer, prepare, train
-from refute_lab.train.tokens import IGNORED, Encoded, Example, encode, encode_all, tokenizer_of
+from refute_lab.train.tokens import (
+    IGNORED,
+    Encoded,
+    Example,
+    encode,
+    encode_all,
+    estimate,
+    lora_flops,
+    shape_of,
+    tokenizer_of,
+)
 
 QUICK = {"learning_rate": 5e-3, "batch": 4, "micro_batch": 2, "max_steps": 20, "save_steps": 8}
 

@@ -25,7 +25,7 @@ ISSUE = """total falls below zero
 
 I expected 0.
 """
-WHERE = ("--workspace", "podman", "--jobs", "1", "--run", "run", "--json")
+WHERE = ("--set", "workspace=podman", "--jobs", "1", "--run", "run", "--json")
 SNIPPET = ("bench", "rows.jsonl", "--method", "snippet")
 AGENT = (
     "python -c 'import shop.cart' && cp tests/test_cart.py tests/test_made.py && "
@@ -83,7 +83,7 @@ def test_bench_works_in_the_image(
     assert {call[0] for call in calls} >= {"run", "exec", "rm"}
     header = json.loads(Path("run/journal.jsonl").read_text().splitlines()[0])
     assert header["settings"]["workspace"] == "podman", "the run goes on in containers"
-    status = run_cli([*EXTERNAL, "--run", "run", "--workspace", "local"])
+    status = run_cli([*EXTERNAL, "--run", "run", "--set", "workspace=local"])
     assert status == 2
     assert 'workspace = "podman", not "local"' in capsys.readouterr().err
 
@@ -105,7 +105,7 @@ def test_without_an_engine(
     out, err = capsys.readouterr()
     assert (status, out) == (3, "")
     assert err == (
-        "refute: no workspace: podman is not installed here; --workspace local needs none\n"
+        "refute: no workspace: podman is not installed here; workspace=local needs none\n"
     )
 
 

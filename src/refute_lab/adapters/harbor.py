@@ -18,8 +18,7 @@ from refute.core.storage import write_output
 from refute.errors import InputError, SandboxUnavailable
 from refute.sandbox.local import LocalSandbox
 from refute_lab.adapters import harbor as texts
-from refute_lab.adapters.rows import Row
-from refute_lab.adapters.scoring import Score, TestTask, read_task, score
+from refute_lab.adapters.scoring import Row, Score, TestTask, read_task, score
 
 # -- harbor texts ----------------------------------------------------------------------------------
 
@@ -193,12 +192,12 @@ def check_files(held: Mapping[str, bool]) -> None:
 
 
 def write_reward(file: str, reward: float) -> None:
-    """What Harbor reads of a verifier."""
+    """Write the reward where Harbor reads it."""
     Path(file).write_text(json.dumps({"reward": reward}), "utf-8")
 
 
 def refute_source() -> str:
-    """What a verifier's image installs refute from, as a word of a shell."""
+    """Return the requirement that a verifier's image installs refute from, quoted for a shell."""
     return shlex.quote(requirement())
 
 

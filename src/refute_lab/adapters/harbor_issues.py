@@ -40,7 +40,7 @@ _TREE = "/testbed"
 _PLACE = "/app/tests.patch"
 _TERMS = Terms(timeout=600.0, tests_only=True)
 _RUNS = (1, 5)
-"""What succeeds once has to do so in five more runs: a test that passes by chance is no answer."""
+"""A success must hold in five more runs: a test that passes by chance does not count."""
 
 
 def write_issue_tasks(items: Iterable[IssueItem], output: Path | str) -> int:
@@ -60,8 +60,8 @@ def _files(item: IssueItem, name: str) -> dict[str, str | bytes]:
     problem, key = item.problem, item.key
     base = prepared(problem, "local")
     if not base.sites:
-        mend = "give `python` and `pins`, or neither"
-        raise InputError(f"{problem.id}: its environment is an interpreter of this machine; {mend}")
+        hint = "give `python` and `pins`, or neither"
+        raise InputError(f"{problem.id}: its environment is an interpreter of this machine; {hint}")
     command = environment_of(base.recipe)["test_command"]
     given = {"tree": _TREE, "place": _PLACE, "python": base.recipe.python, "image": texts.IMAGE}
     repository = archived(find_clone(problem.repo), base.commit)

@@ -28,8 +28,7 @@ from inspect_ai.util import (
 
 from refute.core.storage import ScratchFolder
 from refute.errors import WorkspaceUnavailable
-from refute_lab.adapters.rows import read_rows
-from refute_lab.adapters.scoring import empty_jail, score_async
+from refute_lab.adapters.scoring import empty_jail, read_rows, score_async
 
 __all__ = ["JailEnvironment", "programs", "refute_scorer"]
 

@@ -1,4 +1,4 @@
-"""What the adapters share: the task of a row, what of an answer is graded, and who grades it.
+"""Parts that the adapters share: the task of a row, the graded part of an answer, the graders.
 
 A row holds its task as JSON: a program's (`refute_lab.rewards.Task.to_json`), or a test's,
 ``{"entry_point": ..., "reference": ..., "faulty": [...]}`` (see `refute_lab.rewards.grade_test`).
@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from textwrap import dedent
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -25,9 +26,12 @@ from refute.core.storage import parse_json
 from refute.errors import InputError
 from refute.function.llm.answers import code_spans, final_text
 from refute.function.llm.code_extraction import read_program
+from refute.prompts import render
+from refute.sandbox.local import LocalSandbox
 from refute.source.syntax import try_parse
 from refute.workspace.contract import Base, Recipe
 from refute.workspace.local import LocalBackend, interpreter_facts
+from refute_lab.datasets import Item, load
 from refute_lab.rewards import Grader, Remote, Task
 from refute_lab.rewards.grading import ManyAtOnce
 from refute_lab.rewards.task import Verdict
@@ -41,7 +45,7 @@ TOKEN = Variable.GRADER_TOKEN
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What an answer is worth."""
+    """The reward of an answer."""
 
     reward: float
     """In [0, 1]."""
@@ -70,7 +74,7 @@ def score(
     partial: bool = False,
     grader: ManyAtOnce | None = None,
 ) -> Score:
-    """What an answer of a model is worth by a task, or by the JSON of one.
+    """Score a model's answer by a task, or by the JSON of one.
 
     `partial`: a program is paid the share of tests that it passes. `grader`: None is the one of
     this process, or that of the environment variable `REFUTE_GRADER`. Raises `InputError` for a
@@ -103,7 +107,7 @@ def read_task(data: Any) -> Task | TestTask:
 
 
 def program_of(answer: str, entry_point: str = "") -> str:
-    """What of an answer is the program: all of it where it parses; else its last code block that
+    """Return the program in an answer: all of it where it parses; else its last code block that
     defines the function, else its last code block; else all of it."""
     said = final_text(answer)
     if try_parse(said) is not None:
@@ -174,7 +178,8 @@ def _scored(result: Verdict | TestReward) -> Score:
 
 
 def text_of(completion: Any) -> str:
-    """What the model wrote: a text, or a list that ends with the assistant's message."""
+    """Return the model's text. `completion`: a text, or a list that ends with the assistant's
+    message."""
     if isinstance(completion, str):
         return completion
     return str(cast("Any", completion)[-1]["content"] or "")
@@ -192,3 +197,95 @@ def empty_jail(folder: Path, readable: Iterable[str] = ()) -> LocalBackend:
     tree.mkdir()
     seen = (*interpreter_facts(python).readable, *readable)
     return LocalBackend(Base("", "", Recipe(), tree, python, seen, ""))
+
+
+# -- rows ------------------------------------------------------------------------------------------
+
+
+Answers = Literal["program", "test"]
+"""What a model is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A problem, as frameworks want it."""
+
+    id: str
+    question: str
+    """What the model is asked."""
+    task: str
+    """The task as JSON (`refute_lab.adapters.scoring.read_task`)."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row of a file."""
+        prompt = [{"role": "user", "content": self.question}]
+        return {"id": self.id, "prompt": prompt, "task": self.task}
+
+
+def rows(
+    dataset: str,
+    *,
+    answers: Answers = "program",
+    data: Path | str | None = None,
+    ids: Collection[str] | None = None,
+    limit: int | None = None,
+) -> Iterator[Row]:
+    """A row for each problem of a dataset, in its order (see `refute_lab.datasets.load`).
+
+    "program": the function is to be written, and is paid by the private tests. "test": asserts are
+    to be written for the code under test, and are paid by what they tell apart. Raises `InputError`
+    and `SandboxUnavailable`.
+    """
+    items = load(dataset, data=data, ids=ids, limit=limit)
+    if answers == "test":
+        for item in items:
+            yield Row(
+                item.problem.id, _prompt_of(item, "write_asserts"), json.dumps(_test_task(item))
+            )
+        return
+    with LocalSandbox() as box:
+        tasks = Task.all_of_dataset(dataset, data=data, ids=ids, limit=limit, box=box)
+        for item, task in zip(items, tasks, strict=True):
+            question = _prompt_of(item, "write_program")
+            yield Row(item.problem.id, question, json.dumps(task.to_json()))
+
+
+def read_rows(path: Path | str) -> Iterator[Row]:
+    """The rows of a file that `refute data rows` has written. Raises `InputError`."""
+    try:
+        lines = Path(path).read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    for number, line in enumerate(lines, 1):
+        try:
+            row = msgspec.json.decode(line, type=_Data)
+            read_task(row.task)
+        except (msgspec.MsgspecError, InputError) as error:
+            raise InputError(f"{path}, line {number}: {error}") from None
+        yield Row(row.id, row.prompt[-1].content, row.task)
+
+
+class _Said(msgspec.Struct):
+    content: str
+
+
+class _Data(msgspec.Struct):
+    id: str
+    prompt: list[_Said]
+    task: str
+
+
+def _prompt_of(item: Item, prompt: str) -> str:
+    problem = item.problem
+    seen = {name: getattr(problem, name) for name in ("signature", "description", "entry_point")}
+    if prompt == "write_asserts":
+        seen["code"] = problem.code.strip("\n")
+    return render(prompt, **seen)
+
+
+def _test_task(item: Item) -> Mapping[str, Any]:
+    key = item.key
+    if not key.reference:
+        raise InputError(f"{key.id}: has no reference, by which a test could be paid")
+    task = {"entry_point": key.entry_point, "reference": key.reference}
+    return {**task, "faulty": [item.problem.code], "atol": key.atol, "checker": key.checker}

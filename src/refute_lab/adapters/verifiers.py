@@ -14,21 +14,20 @@ from typing import Any
 
 import verifiers.v1 as vf
 
-from refute_lab.adapters.rows import read_rows
-from refute_lab.adapters.scoring import score_async
+from refute_lab.adapters.scoring import read_rows, score_async
 
 __all__ = ["RefuteConfig", "RefuteData", "RefuteTask", "RefuteTaskConfig", "RefuteTaskset"]
 
 
 class RefuteTaskConfig(vf.TaskConfig):
-    """How answers are paid."""
+    """Settings of the reward."""
 
     partial: bool = False
     """See `refute_lab.adapters.scoring.score`."""
 
 
 class RefuteConfig(vf.TasksetConfig):
-    """Where the tasks are."""
+    """Settings of the task set."""
 
     task: RefuteTaskConfig = RefuteTaskConfig()
     rows: Path = Path("rows.jsonl")

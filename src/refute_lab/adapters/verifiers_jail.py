@@ -9,7 +9,7 @@ names an environment beside it:
     __all__ = ["JailEnv", "RefuteTaskset"]
 
 What runs inside sees no files of yours and no network but the ports of 127.0.0.1 that its harness
-is told of, where the model answers; it is ended with all that it started.
+serves, where the model answers; it is ended with all that it started.
 """
 
 from __future__ import annotations

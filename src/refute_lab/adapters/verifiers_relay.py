@@ -21,7 +21,7 @@ _MOST = 64
 
 
 def forwarding(connect: Connect) -> Serve:
-    """What serves a connection by passing its bytes on to one that `connect` makes."""
+    """Return a handler that passes a connection's bytes on to one that `connect` makes."""
     free = _MOST
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

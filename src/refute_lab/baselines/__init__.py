@@ -1,1 +1,1 @@
-"""What the papers compare with: methods, and what they alone use."""
+"""Methods that the papers compare with, and their own parts."""

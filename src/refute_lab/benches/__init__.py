@@ -11,8 +11,7 @@ stated in the description are not counted, although `hunt` shows them when they 
 from __future__ import annotations
 
 from refute_lab.benches.records import RECORDS, FunctionRecord
-from refute_lab.benches.settings import BenchSettings, load_items
-from refute_lab.benches.summary import BenchSummary, summarize
+from refute_lab.benches.summary import BenchSettings, BenchSummary, load_items, summarize
 from refute_lab.benches.work import check_gold, predict, work_on
 
 __all__ = [

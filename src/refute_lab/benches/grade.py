@@ -91,17 +91,17 @@ class TestGrade:
 
     @property
     def attacks(self) -> int:
-        """How many attack."""
+        """Number of tests that attack."""
         return sum(v.attacks for v in self.verdicts)
 
     @property
     def accurate(self) -> int:
-        """How many have the right output."""
+        """Number of tests with the right output."""
         return sum(v.accurate for v in self.verdicts)
 
     @property
     def both(self) -> int:
-        """How many do both."""
+        """Number of tests that attack with the right output."""
         return sum(v.both for v in self.verdicts)
 
 
@@ -140,7 +140,7 @@ def grade_program(
 ) -> ProgramGrade:
     """Run a program on the private inputs and compare. Raises `SandboxUnavailable`.
 
-    `truth`: what `expected_outputs` gave for the key, where it is at hand. `stop_after`: give up
+    `truth`: what `expected_outputs` gave for the key, if known. `stop_after`: give up
     after so many seconds of calls that were cut short (time-out, crash), two calls at least (more
     seconds where the key has limits of its own), or after `RUN_WALL` seconds in all; a test that is
     not run is one that the program fails. None: never give up.
@@ -208,7 +208,7 @@ def grade_tests(
 
 
 def _can_cross(test: UnitTest) -> bool:
-    """Whether the arguments can be given to a sandboxed call at all."""
+    """Return whether the arguments can be given to a sandboxed call at all."""
     if not isinstance(test.call, Call):
         return True
     return values.crosses((test.call.args, dict(test.call.kwargs)))

@@ -36,8 +36,7 @@ from refute.workspace.factory import Backend, open_workspace
 from refute.workspace.patches import file_patches, is_test_file
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs.executors import Concurrent, Executor
-from refute_lab.runs.journal import Journal
-from refute_lab.runs.records import ErrorRecord, Number, PutOff, Schema, StoredTally
+from refute_lab.runs.journal import ErrorRecord, Journal, Number, PutOff, Schema, StoredTally
 from refute_lab.runs.run import Ending, Run, versions
 from refute_lab.swt.predictions import Prediction, read_predictions, write_predictions
 from refute_lab.swt.workspaces import prepared
@@ -58,7 +57,7 @@ class StoredPrediction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionRecord:
-    """What a method predicted for one issue."""
+    """A method's prediction for one issue."""
 
     id: str
     status: Literal["predicted", "abstained"]
@@ -93,7 +92,7 @@ class IssueBenchSettings:
     task: Task = "tests"
     """What the method is asked for; `repair`: the predictions are fixes."""
     test_files: str = "none"
-    """`golden`: the method is told which files the golden tests are in (Table 5)."""
+    """`golden`: the method receives the files that the golden tests are in (Table 5)."""
     code_patch: str = ""
     """`golden`: the method is shown the golden patch; else the path of proposals (Table 5)."""
     patch_may_be_wrong: bool = False
@@ -134,7 +133,7 @@ def _digest(given: Mapping[str, Given]) -> str | None:
 
 
 def given_words(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the settings of a run give away (Table 5), in a few words for each; () for nothing."""
+    """Name in a few words each thing that a run's settings give away (Table 5); () for nothing."""
     words = []
     if settings.get("test_files", "none") != "none":
         words.append(f"{settings['test_files']} test files")
@@ -155,7 +154,8 @@ def variant(settings: Mapping[str, Any]) -> str:
 
 
 def given_away(items: Sequence[IssueItem], settings: IssueBenchSettings) -> dict[str, Given]:
-    """What the settings give away of the keys (Table 5), or of proposed patches, by problem's id.
+    """Return, by problem id, the parts of keys (Table 5) or proposed patches that settings give
+    away.
 
     Raises `InputError` for a file of proposals that cannot be read.
     """
@@ -233,7 +233,7 @@ async def _predicting(
     confirm: Confirm,
     passes: Passes,
 ) -> AsyncIterator[_Do]:
-    """What is done in the event loop; see `Concurrent`."""
+    """Work on units in the event loop; see `Concurrent`."""
     method = issue_method(settings.method)
     async with models() as opened:
         session = opened.get("model")
@@ -264,7 +264,7 @@ async def _predicting(
 
 
 def _tally(ctx: Context, opened: Mapping[str, Session]) -> Tally | None:
-    """What asking all the models has cost; None: none was asked."""
+    """Sum the cost of all models; None if none was asked."""
     if not opened:
         return None
     tally = ctx.model.tally
@@ -272,7 +272,7 @@ def _tally(ctx: Context, opened: Mapping[str, Session]) -> Tally | None:
 
 
 def claimed(record: PredictionRecord) -> str:
-    """What is claimed of a fix in the end; "" where nothing is."""
+    """Return the final claim about a fix; "" if none."""
     return next((str(s["state"]) for s in record.steps[::-1] if s.get("kind") == "claim"), "")
 
 

@@ -1,4 +1,4 @@
-"""What the right outputs are: a key's private tests, ready for comparing, computed once and cached.
+"""The right outputs: a key's private tests, ready to compare, computed once and cached.
 
 Expected outputs that the dataset does not state are what the reference returns in the sandbox. The
 reference is run in any case, once, for the limits: a call may use the larger of 1 s and 4 times the
@@ -38,7 +38,7 @@ from refute.sandbox import (
 )
 from refute.sandbox.equality import Expected
 from refute.sandbox.pool import Waits, finished, run_in_steps
-from refute_lab.runs.records import Count, Number, checked
+from refute_lab.runs.journal import Count, Number, checked
 
 DEFAULT_LIMITS = Limits()
 _STEPS = (0.25, 1.0, 4.0, 16.0)
@@ -216,7 +216,7 @@ def _climb(
 
 
 def _allowances(steps: Sequence[_Step], limits: Limits) -> list[Limits]:
-    """What programs under test may use where the reference ended at these steps."""
+    """Return the limits of programs under test, given the steps at which the reference ended."""
     made = {
         (level, large): replace(
             limits,

@@ -24,7 +24,7 @@ from refute_lab.benches.grade import (
     grade_tests,
 )
 from refute_lab.benches.oracle import GroundTruth
-from refute_lab.runs.records import Count, Number, Schema, StoredTally
+from refute_lab.runs.journal import Count, Number, Schema, StoredTally
 
 Marks = tuple[bool, bool, bool]
 """Of a test: valid, attacks, accurate."""
@@ -39,7 +39,7 @@ class StoredTest:
     confidence: Number = 1.0
     source: str = ""
     expected_data: str | None = None
-    """Base64 of the encoded value, where it is no literal."""
+    """Base64 of the encoded value, where it is not a literal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class StoredGrade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionRecord:
-    """What a method did with one problem, and its grade."""
+    """A method's work on one problem, and its grade."""
 
     id: str
     """The problem's, and which run over the dataset it was, where there are several."""
@@ -96,7 +96,7 @@ RECORDS = Schema("function", FunctionRecord, flaw=_flaw)
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a method did with one problem, before anything is graded."""
+    """A method's work on one problem before grading."""
 
     prediction: FunctionPrediction
     seconds: float
@@ -120,7 +120,7 @@ class Work:
 def work_of(
     result: MethodResult, problem: FunctionProblem, seconds: float, tally: Tally | None = None
 ) -> Work:
-    """What a method did, from its result; `tally`: what asking a model has cost."""
+    """Make the work of a method's result. `tally`: the cost of its model."""
     candidates = tuple(candidate.code for candidate in result.candidates)
     if not candidates and result.trace is not None and result.trace.alone:
         candidates = ("",)  # no program; the code under test is none of its answers
@@ -287,7 +287,7 @@ class StoredEdit:
 
 @dataclass(frozen=True, slots=True)
 class StoredLog:
-    """What happened, from the input of the first test to the last edit."""
+    """Events of a method's work, from the first test's input to the last edit."""
 
     suites: tuple[tuple[StoredAttempt, ...], ...] = ()
     edits: tuple[StoredEdit, ...] = ()
@@ -300,7 +300,7 @@ class StoredLog:
 
 
 def stored_log(trace: Trace, function: str) -> StoredLog:
-    """What happened, calls shown with the name `function`."""
+    """Return the events; calls are shown with the name `function`."""
     return StoredLog(
         suites=tuple(tuple(_attempt(one, function) for one in s.attempts) for s in trace.suites),
         edits=tuple(_edit(edit, function) for edit in trace.edits),

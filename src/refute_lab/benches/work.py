@@ -1,4 +1,4 @@
-"""What is done with one problem: the method, which sees the problem only, and then the grader.
+"""Work on one problem: first the method, which sees the problem only, then the grader.
 
 Methods that compute (`MethodSpec.cpu_bound`) do both in a worker process. Those that wait for a
 model share one event loop; a problem that is solved leaves its place to the next and is graded in a
@@ -32,8 +32,7 @@ from refute.sandbox.pool import InlineSandbox, SandboxPool
 from refute_lab.benches.grade import with_failing_tests, with_gold_outputs
 from refute_lab.benches.oracle import expected_outputs
 from refute_lab.benches.records import FunctionRecord, Work, graded_record, work_of
-from refute_lab.benches.settings import BenchSettings
-from refute_lab.benches.summary import record_names
+from refute_lab.benches.summary import BenchSettings, record_names
 from refute_lab.datasets import Item
 from refute_lab.runs.executors import Concurrent, Executor, Processes
 from refute_lab.runs.run import Ending, Run
@@ -72,7 +71,7 @@ def work_on(
     executor: Executor | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Ending:
-    """Work on the problems that have no result; `progress` is told how many have one.
+    """Work on the problems that have no result; `progress` receives how many have one.
 
     `models`: for a method that asks one, `at_once` problems at a time. `executor`: does them
     elsewhere (None: in `jobs` processes, those of a method that asks in one loop with `jobs`
@@ -98,7 +97,7 @@ def work_on(
 
 
 def start_computing(settings: BenchSettings) -> Callable[[tuple[str, BenchUnit]], FunctionRecord]:
-    """What a worker process does; see `Processes`."""
+    """Return the function that a worker process runs; see `Processes`."""
     from refute.sandbox.local import LocalSandbox
 
     box = LocalSandbox()
@@ -124,7 +123,7 @@ def _computed(
 def predict(
     problem: FunctionProblem, settings: BenchSettings, box: Sandbox, *, seed: int | None = None
 ) -> MethodResult:
-    """What the method says about a problem; it sees nothing else."""
+    """Run the method on a problem; it sees nothing else."""
     spec = METHODS.get(settings.method)
     ctx = Context(sandbox=InlineSandbox(box), seed=settings.seed if seed is None else seed)
     found: MethodResult = finished(spec(problem, ctx=ctx, options=settings.options))
@@ -140,7 +139,7 @@ async def start_asking(
 ) -> AsyncIterator[
     Callable[[tuple[str, BenchUnit], Callable[[], None]], Awaitable[FunctionRecord]]
 ]:
-    """What is done in the event loop; see `Concurrent`."""
+    """Work on units in the event loop; see `Concurrent`."""
     size = jobs or cores()
     with SandboxPool(size) as box, SandboxPool(size) as graders:
         async with models() as opened:
@@ -179,7 +178,7 @@ async def _solved(
     box: SandboxPool,
     models: Mapping[str, Session],
 ) -> tuple[MethodResult, Tally | None]:
-    """What the method says, and what asking has cost."""
+    """Return the method's result and the cost of its models."""
     asking = askers(models, unit.name)
     ctx = Context(sandbox=box, seed=unit.seed, **asking)
     found: MethodResult = await METHODS.get(method)(problem, ctx=ctx, options=options)
@@ -223,5 +222,5 @@ def inputs_of(result: MethodResult, count: int) -> list[Invocation]:
 
 
 def debugging(options: Options) -> DebugOptions:
-    """What of a method's options is about debugging."""
+    """Return those of a method's options that are about debugging."""
     return DebugOptions(**{one.name: getattr(options, one.name) for one in fields(DebugOptions)})

@@ -1,4 +1,4 @@
-"""What a cheat is, and the tasks that cheats are tried on."""
+"""The type of a cheat, and the tasks to try cheats on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from refute_lab.rewards import Task, Test, grade, grade_test
 
 @dataclass(frozen=True)
 class TestTask:
-    """What a generated test is graded by: a right program and faulty ones."""
+    """Programs to grade a generated test by: a right one and faulty ones."""
 
     __test__ = False  # not a test class of pytest
 
@@ -176,7 +176,7 @@ Grader = Callable[[str, Task | TestTask], End]
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What a grader made of a cheat and of its twin."""
+    """A grader's verdicts on a cheat and its twin."""
 
     name: str
     what: str
@@ -220,8 +220,8 @@ def by_refute(box: Sandbox) -> Grader:
 
 
 def question(source: str, task: Task | TestTask) -> str:
-    """What a grader's command reads: a JSON object with `kind` ("program" or "test"), `task` and
-    the `program` or `test`."""
+    """Return the question that a grader's command reads: a JSON object with `kind` ("program" or
+    "test"), `task` and the `program` or `test`."""
     kind = "test" if isinstance(task, TestTask) else "program"
     return json.dumps({"kind": kind, "task": task.to_json(), kind: source})
 

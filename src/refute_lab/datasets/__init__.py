@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 from refute.core.starting import Variable
 from refute.errors import DatasetError
 from refute_lab.datasets.prompts import prompt_examples
-from refute_lab.datasets.rows import Row
-from refute_lab.datasets.spec import (
+from refute_lab.datasets.rows import (
     DATASETS,
     DatasetSpec,
     Evaluation,
     Item,
     Keep,
     LoaderOptions,
+    Row,
     Subset,
     evaluated,
     with_code,
@@ -55,7 +55,7 @@ def load(
     these, by id (``HumanEval/7``) or by the number at its end; each must be there. `limit`: at most
     this many.
 
-    `editor_tests`, `evaluation`, `subset`: see `refute_lab.datasets.spec`.
+    `editor_tests`, `evaluation`, `subset`: see `refute_lab.datasets.rows`.
 
     Raises `DatasetError`: no data, a malformed row, an unknown id.
     """

@@ -21,16 +21,19 @@ from typing import Any
 from refute.core.problems import FunctionKey, FunctionProblem
 from refute.errors import DatasetError
 from refute_lab.datasets.originfmt import is_extractable, is_in, test_code
-from refute_lab.datasets.rows import Row, find_file, hub_rows, read_rows
-from refute_lab.datasets.spec import (
+from refute_lab.datasets.rows import (
     DatasetSpec,
     Item,
     Keep,
     LoaderOptions,
+    Row,
     SourceProblem,
     docstring_of,
     evaluated,
+    find_file,
     from_rows,
+    hub_rows,
+    read_rows,
     rows_at,
     signature_of,
 )

@@ -32,15 +32,16 @@ from refute.errors import DatasetError
 from refute.sandbox.equality import CHECKERS
 from refute.source.literals import NotLiteral
 from refute_lab.datasets.originfmt import parse, read_asserts, test_code
-from refute_lab.datasets.rows import Row, read_rows
-from refute_lab.datasets.spec import (
+from refute_lab.datasets.rows import (
     DatasetSpec,
     Item,
     Keep,
     LoaderOptions,
+    Row,
     SourceProblem,
     docstring_of,
     made,
+    read_rows,
     signature_of,
 )
 

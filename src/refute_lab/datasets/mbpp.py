@@ -22,11 +22,11 @@ from refute.core.problems import FunctionKey, FunctionProblem, UnitTest
 from refute.source.syntax import parse_module
 from refute_lab.datasets.humaneval import arguments
 from refute_lab.datasets.originfmt import compares_sets, is_in, read_asserts, test_code
-from refute_lab.datasets.rows import Row
-from refute_lab.datasets.spec import (
+from refute_lab.datasets.rows import (
     DatasetSpec,
     Item,
     LoaderOptions,
+    Row,
     SourceProblem,
     from_rows,
     signature_of,

@@ -20,8 +20,7 @@ from refute.core.problems import Call, Expression, Trust, UnitTest
 from refute.core.storage import parse_json
 from refute.source.literals import NotLiteral, parse_literal, read_call, read_literal
 from refute.source.syntax import lifted_limits, parse_module
-from refute_lab.datasets.rows import Row
-from refute_lab.datasets.spec import LoaderOptions
+from refute_lab.datasets.rows import LoaderOptions, Row
 
 # -- literals --------------------------------------------------------------------------------------
 
@@ -258,7 +257,7 @@ _REFERENCE = "ref_func"
 
 @dataclass(frozen=True, slots=True)
 class TestCode:
-    """What a `test` field says."""
+    """The parsed contents of a `test` field."""
 
     __test__ = False  # not a test class of pytest
 
@@ -272,12 +271,13 @@ class TestCode:
 
 
 def is_extractable(test: str) -> bool:
-    """Whether the field holds its results as literals: the rule by which HE-Fix keeps a problem."""
+    """Return whether the field holds its results as literals: the rule by which HE-Fix keeps a
+    problem."""
     return any(match[1] == "results" for match in _LIST.finditer(test))
 
 
 def is_in(left_out: Collection[int]) -> Callable[[Row, LoaderOptions], bool]:
-    """Whether a row is in the subset that is asked for. Where the row itself does not hold
+    """Return whether a row is in the subset that is asked for. Where the row itself does not hold
     EvalPlus's test code, `left_out` says by number which are not extractable."""
 
     def admits(row: Row, options: LoaderOptions) -> bool:
@@ -291,8 +291,8 @@ def is_in(left_out: Collection[int]) -> Callable[[Row, LoaderOptions], bool]:
 
 
 def compares_sets(row: Row) -> bool:
-    """Whether UTGen's released code compares this row's outputs as sets: its rule is that the test
-    code says " set(" anywhere, be it in a result."""
+    """Return whether UTGen's released code compares this row's outputs as sets: its rule is that
+    the test code says " set(" anywhere, be it in a result."""
     return " set(" in str(row.fields.get("test", ""))
 
 

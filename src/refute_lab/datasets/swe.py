@@ -34,14 +34,16 @@ from refute.errors import DatasetError
 from refute.source.literals import NotLiteral
 from refute.workspace.patches import split_tests
 from refute_lab.datasets.originfmt import parse
-from refute_lab.datasets.rows import Row, find_file, read_rows
-from refute_lab.datasets.spec import (
+from refute_lab.datasets.rows import (
     DATASETS,
     DatasetSpec,
     Items,
     Keep,
     LoaderOptions,
+    Row,
+    find_file,
     made,
+    read_rows,
     rows_at,
 )
 from refute_lab.swt.workspaces import recipe_of_row
@@ -213,7 +215,7 @@ def issue_datasets() -> dict[str, DatasetSpec[IssueItem]]:
 
 
 def holds_issues(name_or_path: str) -> bool:
-    """Whether a dataset is one of issues: by its name, or by the first row of the file."""
+    """Return whether a dataset is one of issues: by its name, or by the first row of the file."""
     if name_or_path in issue_datasets():
         return True
     path = Path(name_or_path)
@@ -282,7 +284,7 @@ def _in_file(path: Path | None, options: LoaderOptions, keep: Keep) -> Iterator[
 
 
 def _published(name: str) -> Items[IssueItem]:
-    """What reads a subset of SWE-bench, or of SWT-Bench, which leaves some instances out."""
+    """Return a reader of a subset of SWE-bench or SWT-Bench, which leaves instances out."""
     kind, subset, version = _parts(name)
     swe = tuple(start.replace("SWT", "SWE").replace("swt", "swe") for start in _STARTS[subset])
     starts = (*_STARTS[subset], *swe) if kind == "swt" and not version else swe
@@ -359,7 +361,7 @@ def _names(row: Row, field: str) -> tuple[str, ...]:
 
 
 def _value(text: str) -> Any:
-    """What a JSON text or a Python literal says; both are found in published rows."""
+    """Read a JSON text or a Python literal; published rows hold both."""
     try:
         return parse_json(text)
     except ValueError:
@@ -367,7 +369,7 @@ def _value(text: str) -> Any:
 
 
 def _complaining(row: Row, field: str, read: Callable[[], Any]) -> Any:
-    """What `read` returns; what it complains about is said with the row's place."""
+    """Return the result of `read`; its complaints name the row's place."""
     try:
         return read()
     except DatasetError:

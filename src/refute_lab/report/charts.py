@@ -1,7 +1,7 @@
 """Charts as SVG text, for pages that load nothing: shares in [0, 1] with their intervals.
 
 Every text is escaped. A series has a colour (the page's `--c0` to `--c7`), a mark and a dash, whose
-numbers have no common divisor, so that series are told apart without colour, and many of them. Both
+numbers have no common divisor, so that series are separate without colour, and many of them. Both
 axes say what they show.
 """
 
@@ -266,7 +266,7 @@ def _labels(sets: int) -> Mapping[tuple[int, ...], tuple[float, float]]:
 
 
 def _depth(x: float, y: float, shape: _Shape) -> float:
-    """How far inside of the shape (negative: outside), in pixels, about."""
+    """Estimate the depth inside the shape in pixels (negative: outside)."""
     cx, cy, a, b, turn = shape
     angle = math.radians(turn)
     along = (x - cx) * math.cos(angle) + (y - cy) * math.sin(angle)

@@ -268,7 +268,7 @@ def _datasets(rows: Mapping[_Config, Mapping[str, FunctionRun]]) -> list[str]:
 
 
 def _printed(run: FunctionRun | None, metric: str) -> Cell:
-    """What the paper prints of the same run."""
+    """Return the paper's figures of the same run."""
     for match in run.matches if run is not None else ():
         if match.figure.metric == metric:
             return Cell(f"{match.figure.value:.2f}", match.figure.value)

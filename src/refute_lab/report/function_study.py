@@ -15,7 +15,7 @@ from refute_lab.benches.records import FunctionRecord, read_grade
 from refute_lab.benches.summary import BenchSummary, restricted
 from refute_lab.figures import Z95, Estimate, Interval, estimate, holm, mcnemar, paired_interval
 from refute_lab.report.paper import UTGEN, Match, PaperFigure, RunKey, matches
-from refute_lab.runs.records import ErrorRecord
+from refute_lab.runs.journal import ErrorRecord
 
 # -- function pairs --------------------------------------------------------------------------------
 
@@ -204,7 +204,7 @@ def dataset_studies(
         shared = frozenset.intersection(*sets)
         chosen = [runs[at] for at in places]
         if common and not shared:
-            raise InputError(f"--common: the runs over {dataset} have no problem in common")
+            raise InputError(f"common: the runs over {dataset} have no problem in common")
         if common:
             chosen = [PageRun(*restricted(run.result, run.records, shared)) for run in chosen]
         studies.append(
@@ -253,7 +253,7 @@ def _run(run: PageRun, label: str, as_model: str | None) -> FunctionRun:
 
 
 def _fallback(result: BenchSummary) -> Mapping[str, str]:
-    """What the run's options say and the model could not do, as it was done."""
+    """Return an option that the model could not follow, as it was done."""
     return {"vote_by": "question"} if result.questions else {}
 
 
@@ -264,7 +264,7 @@ def options_of(result: BenchSummary) -> Mapping[str, Any]:
 
 
 def run_labels(results: Sequence[BenchSummary]) -> list[str]:
-    """What tells the runs over one data set apart: method, and the models and options that differ.
+    """Label the runs over one data set by method and by the models and options that differ.
 
     Options at their default are not named, nor are those that a preset sets beside its name. Runs
     that are still called alike have their folder.

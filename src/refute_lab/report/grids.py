@@ -21,7 +21,7 @@ Kind = Literal["run", "paper", "total"]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What stands in one place of a table."""
+    """One place of a table."""
 
     text: str
     value: float | None = None
@@ -294,7 +294,7 @@ def _joined(texts: Sequence[str]) -> str:
 
 
 def _comment(text: str) -> str:
-    """What has to be escaped elsewhere stands as it is, as in a comment nothing is read."""
+    """Return the text as a comment, which needs no escapes."""
     return "".join(one if one.isascii() else _latex(one) for one in _line(text))
 
 

@@ -8,10 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from refute.core.remarks import few
 from refute_lab.figures import Estimate, Interval, Share, estimate, of_share
 from refute_lab.report.grids import (
@@ -24,7 +20,6 @@ from refute_lab.report.grids import (
     number,
     p_cell,
     row_of,
-    text_cell,
 )
 from refute_lab.report.paper import (
     SWT_BENCH,
@@ -44,8 +39,6 @@ from refute_lab.swt.study import Breakdown, Ensemble, Independence, Pair, Studie
 
 # -- filters ---------------------------------------------------------------------------------------
 
-
-FILTER_HEADS = ("", "fixes", "right", "precision", "recall")
 
 MOST_POINTS = 10
 """Points of the trade-off that are printed; JSON has all."""
@@ -92,49 +85,10 @@ def _point(point: Point) -> dict[str, Any]:
     }
 
 
-def print_filter(run: FilterRun, console: Console) -> None:
-    """Precision and recall with and without the filter, and over the confidence."""
-    result = run.result
-    table = Table(title=Text(run.title, style="bold"), title_justify="left")
-    for at, head in enumerate(FILTER_HEADS):
-        table.add_column(head, justify="right" if at else "left", overflow="fold")
-    for row in filter_rows(run):
-        table.add_row(*map(Text, row))
-    console.print(table)
-    left_out = result.proposed - result.unfiltered.kept
-    if left_out:
-        console.print(Text(f"{left_out} fixes do not apply", style="dim"))
-    console.print(Text("%, with 95 % intervals; right: by the golden tests", style="dim"))
-
-
-def filter_rows(run: FilterRun) -> list[tuple[str, ...]]:
-    """Rows about all fixes, the kept ones, and those kept by tests of some confidence."""
-    result = run.result
-    rows = [("all that apply", result.unfiltered), ("kept by generated tests", result.filtered)]
-    points = _chosen(result.curve[:-1])
-    rows += [(f"  confidence ≥ {point.threshold:.2f}", point) for point in points]
-    return [
-        (
-            label,
-            str(point.kept),
-            str(point.right),
-            _share(point.precision, point.precision_interval),
-            _share(point.recall, point.recall_interval),
-        )
-        for label, point in rows
-    ]
-
-
 def _chosen(curve: Sequence[Point]) -> Sequence[Point]:
     """At most `MOST_POINTS`, evenly spread, the first among them."""
     step = max(1, math.ceil(len(curve) / MOST_POINTS))
     return curve[::step]
-
-
-def _share(value: float, interval: Interval) -> str:
-    if math.isnan(value):
-        return "-"
-    return f"{100 * value:.1f} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
 
 
 def _interval(interval: Interval) -> list[float | None]:
@@ -201,7 +155,7 @@ def issue_estimate(subject: StudiedRun, name: str) -> Estimate:
 def issue_matches(
     subject: StudiedRun, study: Study, as_model: str | None, *, among_contexts: bool = False
 ) -> tuple[Match, ...]:
-    """What SWT-Bench and its leaderboard say of the same run; `among_contexts`: in Table 5."""
+    """Find the same run in SWT-Bench and its leaderboard; `among_contexts`: in Table 5."""
 
     def value(figure: PaperFigure) -> Estimate | None:
         if figure.metric == "usd":
@@ -296,7 +250,7 @@ def figures_row(label: str, summary: Summary, heads: Mapping[str, str], missing:
 
 
 def cautions(study: Study) -> list[str]:
-    """What to be careful about."""
+    """List what a reader must be careful about."""
     sets = [frozenset(subject.run.graded) for subject in study.subjects]
     lines = []
     if len(set(sets)) > 1:
@@ -370,7 +324,7 @@ def _regions(study: Study) -> Grid:
 
 
 def _ideal(found: Ensemble) -> Cell:
-    """What a perfect choice among the runs would solve."""
+    """Count the issues that a perfect choice among the runs would solve."""
     share = f" ({100 * found.ideal / found.n:.1f} %)" if found.n else ""
     return Cell(f"{found.ideal}{share}", found.ideal)
 
@@ -479,9 +433,26 @@ def _contexts(study: Study, as_model: str | None) -> list[Grid]:
 
 
 def filter_grid(run: FilterRun) -> Grid:
-    """Precision and recall of a filter of fixes."""
-    left_out = run.result.proposed - run.result.unfiltered.kept
-    lines = [f"{left_out} fixes do not apply"] if left_out else []
-    lines.append("%, with 95 % intervals; right: by the golden tests")
-    rows = tuple(row_of(*map(text_cell, row)) for row in filter_rows(run))
-    return Grid("filter", run.title, tuple(FILTER_HEADS), rows, tuple(lines))
+    """Precision and recall of all fixes, of kept ones, and of those kept at some confidence."""
+    result = run.result
+    left_out = result.proposed - result.unfiltered.kept
+    notes = [f"{left_out} fixes do not apply"] if left_out else []
+    notes.append("%, with 95 % intervals; right: by the golden tests")
+    points = [("all that apply", result.unfiltered), ("kept by generated tests", result.filtered)]
+    points += [(f"  confidence ≥ {one.threshold:.2f}", one) for one in _chosen(result.curve[:-1])]
+    rows = [
+        row_of(
+            label,
+            count_cell(one.kept),
+            count_cell(one.right),
+            _share_cell(one.precision, one.precision_interval),
+            _share_cell(one.recall, one.recall_interval),
+        )
+        for label, one in points
+    ]
+    heads = ("", "fixes", "right", "precision", "recall")
+    return Grid("filter", run.title, heads, tuple(rows), tuple(notes))
+
+
+def _share_cell(value: float, interval: Interval) -> Cell:
+    return estimate_cell(Estimate(value, interval.low, interval.high))

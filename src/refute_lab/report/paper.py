@@ -1,4 +1,4 @@
-"""What the papers print, from `papers/*.toml`: figures by run, facts, and claims.
+"""The papers' figures by run, facts and claims, from `figures/*.toml`.
 
 Which of the papers' cells belongs beside a run: by data set, model, method, options and version.
 
@@ -76,7 +76,7 @@ def paper_figures(paper: str) -> tuple[PaperFigure, ...]:
 
 
 def claims(paper: str = UTGEN) -> list[tuple[str, str]]:
-    """What a paper says about differences: (text, where)."""
+    """Return a paper's claims about differences: (text, place in the paper)."""
     return [(row["text"], row["where"]) for row in _document(paper)["claim"]]
 
 
@@ -87,13 +87,13 @@ def facts(paper: str) -> list[tuple[str, str, str, float]]:
 
 
 def notes(paper: str, dataset: str) -> list[str]:
-    """What to know before comparing with the paper on a data set."""
+    """Return the caveats of comparing with the paper on a data set."""
     rows = _document(paper).get("note", [])
     return [row["text"] for row in rows if row["dataset"] == dataset]
 
 
 def settings(paper: str) -> Mapping[str, Any]:
-    """What the paper says of all its runs, by the names of the methods' options."""
+    """Return the paper's settings of all its runs, by the names of the methods' options."""
     found: Mapping[str, Any] = _document(paper).get("settings", {})
     return found
 
@@ -183,7 +183,7 @@ def differing(things: str, sizes: Sequence[int], common: int) -> str:
     each = f"{min(sizes)} to {max(sizes)}" if len(set(sizes)) > 1 else f"{sizes[0]}"
     return (
         f"warning: the runs cover different {things} ({each} each, {common} in common); "
-        "--common restricts every table to the common ones"
+        "--set common=true restricts every table to the common ones"
     )
 
 
@@ -198,7 +198,7 @@ _LATER = frozenset({"coverage", "coverage_success", "coverage_other"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunKey:
-    """What a run is, as far as a paper's tables tell runs apart."""
+    """A run's properties that a paper's tables tell apart."""
 
     paper: str
     dataset: str
@@ -283,8 +283,9 @@ def _belongs(figure: PaperFigure, key: RunKey) -> bool:
 
 
 def _holds(name: str, wanted: Any, options: Mapping[str, Any]) -> bool:
-    """Whether a run has what a table states. More rounds hold fewer: `value` takes that round's.
-    Without debugging neither a vote nor backtracking changes the tests that are sampled."""
+    """Return whether a run has what a table states. More rounds hold fewer: `value` takes that
+    round's. Without debugging neither a vote nor backtracking changes the tests that are sampled.
+    """
     if name == "m":
         return int(options.get("m", 0)) >= int(wanted)
     if name in ("vote", "backtrack") and options.get("m") == 0:

@@ -21,7 +21,7 @@ _loaded: list[Any] = []
 
 
 def answer(source: str, operations: list[Any]) -> list[Any]:
-    """What the program answers to each operation, in order, in one process."""
+    """Run each operation on the program in order, in one process; return the answers."""
     module = _module(source)
     held: dict[tuple[int, int], Any] = {}
 
@@ -122,7 +122,7 @@ _FUNCTIONS: dict[str, Any] = {
 
 
 def _is_inner(name: Any) -> bool:
-    """Whether an attribute leads to the code of the program rather than to what it does."""
+    """Return whether an attribute leads to the code of the program rather than to what it does."""
     return type(name) is not str or name.startswith("__") or name.endswith(("_frame", "_code"))
 
 

@@ -82,7 +82,7 @@ _SHOWN = 160
 
 
 def said(outcome: Outcome) -> str:
-    """How a call ended, in one line for people."""
+    """Describe in one line how a call ended."""
     match outcome:
         case Returned():
             return f"wrong answer: returned {short(repr(outcome)[len('Returned(') : -1])}"
@@ -131,7 +131,7 @@ class Trial:
     """Operations that the test asks for, as far as they are known."""
     answers: Any = ()
     state: str = ""
-    """"" while it goes on; passed, failed, left out."""
+    """"" while it runs; passed, failed, left out."""
     reason: str = ""
 
 
@@ -183,8 +183,8 @@ def try_all(program: str, trials: Sequence[Trial], task: Task, box: Sandbox) -> 
 def answers_of(
     program: str, trials: Sequence[Trial], task: Task, box: Sandbox, wall: float | None = None
 ) -> list[list[Any] | str]:
-    """What a program answers to each test, in at most `wall` seconds; a text that says why it did
-    not."""
+    """Return a program's answers to each test within `wall` seconds, or a text with the reason for
+    none."""
     if not trials:
         return []
     limits = Limits(cpu=task.seconds, memory=task.memory, output=MOST_OUTPUT, run_wall=wall)
@@ -219,7 +219,7 @@ def judge(trials: Sequence[Trial], task: Task, box: Sandbox, *, alone: bool = Fa
         Call((one.item.source, one.item.kind, one.item.name, names, one.asked, one.answers))
         for one in trials
     ]
-    code: tuple[Code, ...] = _code("crossing", "stubs", "asking")
+    code: tuple[Code, ...] = _code("crossing", "asking")
     program = Program((*code, imports(task.source)), "judge")
     for trial, outcome in zip(trials, box.run(program, calls, limits), strict=True):
         match _plain(outcome):

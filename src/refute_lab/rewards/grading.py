@@ -103,7 +103,7 @@ _RUNNERS: dict[Kind, Callable[..., list[TestResult]]] = {
 def grade(
     program: str, task: Task, *, partial: bool = False, box: Sandbox | None = None
 ) -> Verdict:
-    """What a program is worth by the task's tests.
+    """Grade a program by the task's tests.
 
     `partial`: the reward is the share of tests that are passed; else it is 1.0 or 0.0, and tests
     behind one that is cut short (time-out, crash) need not be run. `box`: None makes a sandbox for
@@ -118,7 +118,7 @@ def grade(
 async def grade_async(
     program: str, task: Task, *, partial: bool = False, box: Sandbox | None = None
 ) -> Verdict:
-    """As `grade`, in a thread, so that the event loop goes on."""
+    """As `grade`, in a thread, so that the event loop keeps running."""
     return await asyncio.to_thread(grade, program, task, partial=partial, box=box)
 
 
@@ -150,14 +150,14 @@ _SMALL = 1 << 16
 
 
 class ManyAtOnce(ABC):
-    """What asks for verdicts without waiting for them, in the three ways that callers wait."""
+    """A source of verdicts for callers that wait in one of three ways."""
 
     size: int
     """How many programs are graded at once."""
 
     @abstractmethod
     def submit(self, program: str, task: Task, *, partial: bool | None = None) -> Future[Verdict]:
-        """Ask for a verdict and go on; as many as are asked for wait in memory."""
+        """Ask for a verdict and continue; as many as are asked for wait in memory."""
 
     @abstractmethod
     def submit_test(

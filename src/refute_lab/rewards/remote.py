@@ -175,7 +175,7 @@ class _WholeTLS(_Whole, http.client.HTTPSConnection):
 
 
 def _line(answer: bytes) -> str:
-    """What the server says is wrong."""
+    """Return the error that the server reports."""
     try:
         return str(json.loads(answer)["error"])
     except (ValueError, KeyError, TypeError):

@@ -18,7 +18,8 @@ MOST = 16 << 20
 
 
 def run(source: str, stdin: str) -> str:
-    """What the program printed. Raises what it raised, `SystemExit` where its status is not 0."""
+    """Run the program and return its output. Raises its exception, `SystemExit` for a status other
+    than 0."""
     given, printed = os.open("stdin", os.O_RDWR | os.O_CREAT), os.open("stdout", _NEW)
     with open(given, "wb", closefd=False) as file:
         file.write(stdin.encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""What a program is asked for, as data: calls with what they must return, runs with what they must
+"""Tasks of programs as data: calls with the values they must return, runs with the text they must
 print, or a file of asserts."""
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PrintedChecker = Callable[[str, str, float], bool]
 
 
 def same_output(out: str, expected: str, checker: str | None, atol: float = 0.0) -> bool:
-    """Whether `out` is right by the checker of this name; None: "tokens"."""
+    """Return whether `out` is right by the checker of this name; None: "tokens"."""
     return PRINTED[checker or "tokens"](out, expected, atol)
 
 
@@ -125,7 +125,7 @@ class TestResult:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a program is worth, by the tests of a task."""
+    """A program's grade by the tests of a task."""
 
     passed: bool
     """It passes all of them, and there is one."""
@@ -191,7 +191,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Task:
-    """What a program is graded by. Raises `InputError` where the parts do not fit together."""
+    """The tests that grade a program. Raises `InputError` if its parts do not fit together."""
 
     entry_point: str = ""
     """Name of the function that is called, `Class.method` of a static method, or `Class().method`
@@ -225,7 +225,7 @@ class Task:
 
     @cached_property
     def expected(self) -> tuple[Expected, ...]:
-        """What each call must do, ready to be compared."""
+        """Return the required outcome of each call, ready to compare."""
         return tuple(
             expect(t.expected, atol=self.atol, checker=self.checker, args=t.args, raises=t.raises)
             for t in self.tests
@@ -233,12 +233,12 @@ class Task:
 
     @cached_property
     def asked(self) -> dict[int, Any]:
-        """What each test of the file of asserts was seen to ask of programs that passed it."""
+        """Calls that each test of the file of asserts made on programs that passed it."""
         return {}
 
     @cached_property
     def limits(self) -> tuple[Limits, ...]:
-        """What each test may use."""
+        """Return the limits of each test."""
         most = Limits().output
         if self.kind == "calls":
             most = min(most, _SLACK + _LARGER * max(len(right.data) for right in self.expected))
@@ -248,8 +248,8 @@ class Task:
 
     @cached_property
     def is_small(self) -> bool:
-        """Whether all that programs may return, and what they are given, is read in no time: then
-        an event loop does it itself."""
+        """Return whether all that programs may return, and what they are given, is read in no time:
+        then an event loop does it itself."""
         if self.kind != "calls" or len(self.tests) > _FEW:
             return False
         given = sum(len(right.data) for right in self.expected)
@@ -376,7 +376,7 @@ class TestData(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Demands(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What is called, how outputs are compared, and what a program may use."""
+    """The called function, the comparison of outputs, and a program's limits."""
 
     entry_point: Annotated[str, Meta(description="Name of the function that is called.")] = ""
     atol: Annotated[float, Meta(ge=0, description="Absolute tolerance for floats.")] = 0.0

@@ -26,7 +26,7 @@ REPEATS = 4
 
 @dataclass(frozen=True, slots=True)
 class TestReward:
-    """What a test is worth. Each is in [0, 1]."""
+    """A test's rewards, each in [0, 1]."""
 
     __test__ = False  # not a test class of pytest
 
@@ -136,7 +136,7 @@ def _share(parts: Sequence[bool]) -> float:
 
 
 def _differ(right: Sequence[Trial], code: str, task: Task, box: Sandbox) -> bool:
-    """Whether a program answers otherwise to what the tests ask of the reference."""
+    """Return whether a program answers otherwise to what the tests ask of the reference."""
     asked = [trial for trial in right if trial.asked and trial.answers]
     found = answers_of(code, asked, task, box)
     return any(
@@ -145,15 +145,15 @@ def _differ(right: Sequence[Trial], code: str, task: Task, box: Sandbox) -> bool
 
 
 def _changes_its_mind(trials: Sequence[Trial], task: Task, box: Sandbox) -> bool:
-    """Whether tests end otherwise when they run again, each in a process of its own, on the same
-    answers: a coin would pass on the reference and fail on the others now and then."""
+    """Return whether tests end otherwise when they run again, each in a process of its own, on the
+    same answers: a coin would pass on the reference and fail on the others now and then."""
     again = [replace(trial, state="") for trial in trials for _ in range(REPEATS)]
     judge(again, task, box, alone=True)
     return any(one.state != trials[index // REPEATS].state for index, one in enumerate(again))
 
 
 def _can_fail(right: Sequence[Trial], task: Task, box: Sandbox) -> bool:
-    """Whether one of the tests fails where each answer to a call is another value."""
+    """Return whether one of the tests fails where each answer to a call is another value."""
     spoilt = [
         replace(trial, answers=[*map(_spoilt, trial.answers)], state="")
         for trial in right

@@ -17,7 +17,7 @@ from refute.core.processes import Failed, cores, run_tasks
 from refute.core.registry import Registry
 from refute.errors import ContextTooLong, InputError, Unavailable
 from refute.models.asking import Asked
-from refute_lab.runs.records import PutOff, Record, Sent, WithFiles
+from refute_lab.runs.journal import PutOff, Record, Sent, WithFiles
 
 Unit = TypeVar("Unit")
 Done = Callable[[Any, Record | WithFiles | PutOff | Sent | Failed], None]
@@ -53,7 +53,7 @@ class Processes:
 
 
 class Clerk(Protocol):
-    """What a worker elsewhere needs and says besides its records: plain data until it is opened."""
+    """Data that a remote worker exchanges besides its records: plain until it is opened."""
 
     def opened(self) -> AbstractContextManager[None]:
         """In effect while the worker lasts."""
@@ -69,8 +69,8 @@ class Clerk(Protocol):
 
 
 class Keeper(Protocol):
-    """What one process keeps for workers that are elsewhere: a budget, files. Each worker has a
-    number of its own."""
+    """State that one process keeps for remote workers: a budget, files. Each worker has its own
+    number."""
 
     def clerk(self) -> Clerk:
         """For each worker, as it starts."""
@@ -81,15 +81,14 @@ class Keeper(Protocol):
         ...
 
     def hear(self, worker: int, text: str) -> None:
-        """What a clerk says, before what became of the unit is told. Raises `ValueError` where it
-        is no such thing; any other exception ends the run."""
+        """Read a clerk's message, before the unit's outcome. Raises `ValueError` for anything else;
+        any other exception ends the run."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workers:
-    """What is asked of an executor that is chosen by name, and what one worker takes of a
-    machine."""
+    """Requirements on an executor chosen by name, and one worker's share of a machine."""
 
     jobs: int | None = None
     """Workers at most; None: as many as it deems right."""

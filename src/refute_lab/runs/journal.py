@@ -15,27 +15,134 @@ import logging
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Annotated, Any, Generic, TypeVar
+from typing import IO, Annotated, Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from refute.core.storage import append_whole, open_file, parse_json, read_file
 from refute.errors import InputError
-from refute_lab.runs.records import (
-    Count,
-    ErrorRecord,
-    Number,
-    Record,
-    Schema,
-    as_data,
-    checked,
-    read_record,
-)
+from refute.models.contract import Tally
+
+# -- records ---------------------------------------------------------------------------------------
+
+
+_MOST = 2**53
+Count = Annotated[int, msgspec.Meta(ge=0, lt=_MOST)]
+"""A whole number from 0."""
+Number = Annotated[float, msgspec.Meta(gt=-_MOST, lt=_MOST)]
+
+T = TypeVar("T")
+
+
+class Record(Protocol):
+    """The outcome of one unit of a run: a dataclass that JSON can hold. Its `status` is not
+    "error"."""
+
+    @property
+    def id(self) -> str:
+        """The unit's."""
+        ...
+
+
+R = TypeVar("R", bound=Record)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRecord:
+    """A unit without a result, for a reason that is not its own; the next start tries it again."""
+
+    id: str
+    error: str
+    """One line."""
+    status: Literal["error"] = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class WithFiles:
+    """A record with what is too large for a journal. The driver writes the files before the record:
+    a unit may be done on another machine."""
+
+    record: Record
+    files: Mapping[str, bytes]
+    """By their paths from the run's folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutOff:
+    """A unit that has to wait for an answer, and what its next start is to know."""
+
+    reason: str
+    """One line."""
+    lines: Mapping[str, bytes] = field(default_factory=dict)
+    """To be appended, by the file's path from the run's folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A record as it comes from another machine: the line of a journal, which is read as one of
+    these is and checked as much."""
+
+    line: bytes
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema(Generic[R]):
+    """A kind of record. Its journals are read by every version of refute that knows its number."""
+
+    name: str
+    type: type[R]
+    version: int = 1
+    """Counted up where a field is added that older versions must not overlook, or changes."""
+    flaw: Callable[[R], str] = lambda record: ""
+    """What is wrong with a record whose fields have their types; "" where nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTally:
+    """Cost of a model (`refute.models.contract.Tally`)."""
+
+    requests: Count = 0
+    samples: Count = 0
+    cached: Count = 0
+    prompt_tokens: Count = 0
+    completion_tokens: Count = 0
+    usd: Number | None = None
+    """None: no price is known for the model."""
+    seconds: Number = 0.0
+
+    @classmethod
+    def of(cls, tally: Tally) -> StoredTally:
+        """As a record holds it."""
+        return cls(**asdict(tally))
+
+
+def checked(data: Any, kind: type[T]) -> T:
+    """JSON data as a value of the type. Raises `ValueError`, its text says what is wrong where."""
+    return msgspec.convert(data, kind)
+
+
+def read_record(data: Any, schema: Schema[R]) -> R | ErrorRecord:
+    """JSON data as a record of the kind. Raises `ValueError`."""
+    if isinstance(data, dict) and data.get("status") == "error":
+        return checked(data, ErrorRecord)
+    record = checked(data, schema.type)
+    if flaw := schema.flaw(record):
+        raise ValueError(flaw)
+    return record
+
+
+def as_data(record: object) -> dict[str, Any]:
+    """A record, or a part of one, as JSON data."""
+    data: dict[str, Any] = msgspec.to_builtins(record)
+    return data
+
 
 _log = logging.getLogger("refute.runs")
 
@@ -45,8 +152,6 @@ _LONGEST = 64 << 20
 _LARGEST = 4 << 30
 """Bytes of a journal."""
 _FORMATS = (1, 2)
-
-R = TypeVar("R", bound=Record)
 
 
 def new_run(parent: Path, name: str) -> Path:
@@ -199,7 +304,7 @@ def _whole_lines(path: Path) -> list[bytes]:
 
 
 def _whole(data: bytes) -> int:
-    """How much of a journal is whole: all but a torn last line."""
+    """Return the length of a journal without a torn last line."""
     end = data.rfind(b"\n") + 1
     last = data[data.rfind(b"\n", 0, max(end - 1, 0)) + 1 : end]
     return end - len(last) if end and _object(last) is None else end
@@ -307,7 +412,7 @@ def _check_schema(path: Path, header: _Header, schema: Schema[R]) -> None:
 
 
 def _compare(path: Path, started: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    # A header leaves out what is as by default; what is wanted tells it before its consequences.
+    # A header leaves out defaults; the setting itself is compared before its consequences.
     for name in dict.fromkeys((*wanted, *started)):
         if started.get(name) != wanted.get(name):
             old, new = (_short(settings.get(name)) for settings in (started, wanted))

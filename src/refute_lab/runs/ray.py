@@ -24,7 +24,7 @@ from refute.core.processes import Failed, cores
 from refute.core.remarks import remark
 from refute.errors import InputError, RefuteError, Unavailable
 from refute_lab.runs.executors import Done, Executor, ExecutorSpec, Workers
-from refute_lab.runs.records import PutOff, Sent
+from refute_lab.runs.journal import PutOff, Sent
 from refute_lab.runs.run import versions
 
 _AHEAD = 4
@@ -166,7 +166,7 @@ class _Driver:
     # -- workers -----------------------------------------------------------------------------------
 
     def _gpus(self) -> float:
-        """What a worker takes of them, where the cluster has any."""
+        """Return a worker's GPUs, if the cluster has any."""
         import ray
 
         if self._wanted.gpus and not ray.cluster_resources().get("GPU"):
@@ -189,7 +189,7 @@ class _Driver:
             self._listen(one, None, one.handle.ready.remote())
 
     def _space(self) -> int:
-        """How many workers to ask for."""
+        """Return the number of workers to ask for."""
         if self._fixed is not None:
             return self._fixed
         if time.monotonic() - self._looked > _LOOK:
@@ -200,7 +200,7 @@ class _Driver:
         return self._room + _AHEAD
 
     def _holds(self) -> int:
-        """How many workers fit into the machines of the cluster as they are now."""
+        """Count the workers that fit into the cluster's machines now."""
         import ray
 
         memory, gpus = self._wanted.memory, self._wanted.gpus
@@ -294,12 +294,12 @@ class _Driver:
             self._tell(number, Failed(reason, error=error))
 
     def _account(self, one: _Worker, text: str) -> None:
-        """What a worker says besides."""
+        """Return a worker's message for its keeper."""
         if text and self._keeper is not None:
             self._keeper.hear(one.number, text)
 
     def _lose(self, one: _Worker, why: str) -> None:
-        """A worker that is no more, or of no use; its units are for others."""
+        """A lost or useless worker; its units are for others."""
         import ray
 
         self._workers.remove(one)

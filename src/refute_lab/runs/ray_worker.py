@@ -1,4 +1,4 @@
-"""What runs in a worker of a Ray cluster: it sets itself up once, and answers units.
+"""A worker on a Ray cluster: it sets itself up once, and answers units.
 
 Ray hands the driver whatever a worker returns by unpickling it. So what is returned here is made of
 texts and bytes alone: of a record its line of the journal, which the driver reads and checks as it
@@ -15,7 +15,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from refute_lab.runs.executors import Clerk, one_line
-from refute_lab.runs.records import PutOff, WithFiles, as_data
+from refute_lab.runs.journal import PutOff, WithFiles, as_data
 from refute_lab.runs.run import versions
 
 Answer = (

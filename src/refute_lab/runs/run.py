@@ -19,10 +19,11 @@ from refute.core.remarks import remark
 from refute.core.storage import append_whole, open_file, parse_json, write_atomically
 from refute.errors import AnswersPending, BudgetExceeded, InputError, LimitReached, Unavailable
 from refute_lab.runs.executors import Concurrent, Executor
-from refute_lab.runs.journal import Journal
-from refute_lab.runs.records import (
+from refute_lab.runs.journal import (
     ErrorRecord,
+    Journal,
     PutOff,
+    R,
     Record,
     Schema,
     Sent,
@@ -32,14 +33,13 @@ from refute_lab.runs.records import (
 
 Unit = TypeVar("Unit")
 Settings = TypeVar("Settings")
-R = TypeVar("R", bound=Record)
 
 PATIENCE = 5
 """Units that may fail before a run without any result is given up."""
 
 
 def versions() -> dict[str, str]:
-    """What a header says of the program that made the records."""
+    """Return the versions that a header names: the program that made the records."""
     return {
         "refute": refute.__version__,
         "python": ".".join(platform.python_version_tuple()[:2]),
@@ -48,7 +48,7 @@ def versions() -> dict[str, str]:
 
 def resumed(settings: Settings, header: Mapping[str, Any], given: Collection[str]) -> Settings:
     """Settings (a dataclass, also with others in its fields) as the header of a run has them, but
-    for the names `given` again. Where the two differ the journal refuses to go on."""
+    for the names `given` again. Where the two differ the journal refuses to resume."""
     changed: dict[str, Any] = {}
     for one in fields(settings):  # type: ignore[arg-type]
         value = getattr(settings, one.name)
@@ -72,13 +72,13 @@ class Ending:
 
     @property
     def reason(self) -> str:
-        """What is waited for, in one line."""
+        """The reason of the wait, in one line."""
         return str(self.put_off[-1]) if self.put_off else ""
 
 
 class Run(Generic[R]):
-    """An open run. Use as a context manager: leaving it by an exception says how to go on; where it
-    was started now and nothing came of it, nothing of it is left behind."""
+    """An open run. Use as a context manager: leaving it by an exception says how to resume. A
+    new run without results leaves nothing behind."""
 
     def __init__(
         self,
@@ -113,13 +113,13 @@ class Run(Generic[R]):
         stands: Callable[[Unit, R], bool] = lambda unit, record: True,
         unavailable: type[Exception] = Unavailable,
     ) -> Ending:
-        """Do the units, by their ids, that have no result; `progress` is told how many have one.
+        """Do the units, by their ids, that have no result; `progress` receives how many have one.
 
         What `start` gives does a pair of id and unit (see the executor).
 
-        An error record is no result, and a record that no longer `stands` is made anew. A unit
-        whose answers or budget are wanting gets no record: the next start takes it up again. Any
-        other failure becomes an error record. Bad input ends the run, and so does whatever is
+        An error record does not count as a result, and a record that no longer `stands` is made
+        anew. A unit without answers or budget gets no record: the next start takes it up. Any other
+        failure becomes an error record. Bad input ends the run, and so does whatever is
         unavailable where the first few units all fail for want of it.
         """
         left = self._left(units, stands)
@@ -174,7 +174,7 @@ class Run(Generic[R]):
 
 
 class _Todo(Generic[R]):
-    """What becomes of the units of one call of `Run.do`."""
+    """Outcomes of the units of one call of `Run.do`."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ class _Todo(Generic[R]):
         self._progress(self._finished)
 
     def _read(self, name: str, sent: Sent) -> WithFiles | Failed:
-        """What another machine says of a unit, where it is a record of it."""
+        """Return another machine's record of a unit."""
         try:
             record = read_record(parse_json(sent.line), self._journal.schema)
         except ValueError as error:

@@ -2,7 +2,7 @@
 
 What one process keeps for all is a budget, a recording, the requests of a `batch:` model and the
 user's templates. A `ModelKeeper` has them; a `ModelClerk` goes to each worker, where sessions are
-opened by it. Before a unit the clerk is told what the other workers have spent by then; with the
+opened by it. Before a unit the clerk receives what the other workers have spent by then; with the
 unit's result goes what this one has paid, recorded and asked. All of it is text, and read as data.
 So many workers pass a budget by no more than what the units cost that the others have under way.
 """
@@ -37,14 +37,14 @@ from refute.models.contract import (
 )
 from refute.models.session import Session
 from refute.prompts import Templates, prompts_from, templates_of
-from refute_lab.runs.records import Count, Number, StoredTally, checked
+from refute_lab.runs.journal import Count, Number, StoredTally, checked
 
 _BATCH = "batch:"
 
 
 @dataclass(frozen=True, slots=True)
 class _Others:
-    """What goes to a worker: what the others have paid so far."""
+    """Message to a worker: the others' costs so far."""
 
     usd: Number = 0.0
     tokens: Count = 0
@@ -53,7 +53,7 @@ class _Others:
 
 @dataclass(frozen=True, slots=True)
 class _Paid:
-    """What a session of a worker has paid so far."""
+    """Costs of one session of a worker so far."""
 
     model: str
     tally: StoredTally
@@ -82,7 +82,7 @@ class _Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What comes from a worker: of sessions all, of the others what is new."""
+    """Message from a worker: all of its sessions' costs, and what is new of the others."""
 
     paid: tuple[_Paid, ...]
     recorded: tuple[_Row, ...]
@@ -128,7 +128,7 @@ class ModelClerk:
         return self._sessions[-1]
 
     def told(self, brief: str) -> None:
-        """What `ModelKeeper.brief` gave."""
+        """Take the message of `ModelKeeper.brief`."""
         if brief:
             before, self._others = self._others, checked(parse_json(brief), _Others)
             usd, tokens, calls = (
@@ -218,14 +218,14 @@ class ModelKeeper:
         return ModelClerk(self._budget, Prices.load(), records, batches, self._templates)
 
     def brief(self, worker: int) -> str:
-        """What a worker is told before a unit."""
+        """Return the message to a worker before a unit."""
         own = self._own.get(worker, _Others())
         others = _minus(self._total, own)
         return "" if others == _Others() else json.dumps(asdict(others))
 
     def hear(self, worker: int, text: str) -> None:
-        """What a worker says with a unit's result. Raises `ValueError` where it is not what a clerk
-        says, `InputError` where a file cannot be written."""
+        """Take a worker's message with a unit's result. Raises `ValueError` for anything but a
+        clerk's message, `InputError` if a file cannot be written."""
         heard = checked(parse_json(text), _Said)
         for row in heard.recorded:
             if self._recording is not None:
@@ -253,7 +253,7 @@ def _request(one: _Row | _Wanted) -> tuple[tuple[Message, ...], Sampling]:
 
 
 def _size(paid: _Paid) -> int:
-    """What only grows."""
+    """Return a number that only grows."""
     return paid.tally.requests + paid.tally.samples + paid.tally.cached
 
 

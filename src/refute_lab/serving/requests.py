@@ -1,4 +1,4 @@
-"""What is asked over HTTP, checked: the text of a request becomes programs and tasks."""
+"""Requests over HTTP, checked: a text becomes programs and tasks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Read = TypeVar("Read")
 
 
 class Malformed(Exception):
-    """The text is no JSON; `str()` is one line."""
+    """The text is not JSON; `str()` is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ Asked = Program | Trial
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a request may ask for."""
+    """Limits of a request."""
 
     seconds: float
     """Elapsed seconds of a program."""
@@ -76,7 +76,7 @@ class Bounds:
         if max(times) > self.seconds:
             raise InputError(
                 f"limits of {max(times):g} s: this server gives a program {self.seconds:g} s "
-                "(--most-seconds)"
+                "(most_seconds)"
             )
         if max(task.memory, *(test.memory or 0 for test in task.tests), 0) > MOST_MEMORY:
             raise InputError(f"limits: a program has {MOST_MEMORY} bytes of memory at most")
@@ -92,7 +92,7 @@ class Bounds:
 
 
 def _named(kind: type[Any], *others: dict[str, Any]) -> Meta:
-    """What is read later, by `Task.from_json`, in the schema."""
+    """Name in the schema the parts that `Task.from_json` reads later."""
     ref = {"$ref": f"#/components/schemas/{kind.__name__}"}
     return Meta(extra_json_schema={"anyOf": [ref, *others]})
 
@@ -160,7 +160,7 @@ def read_trial(body: bytes, bounds: Bounds) -> Trial:
     if programs * seconds > bounds.seconds:
         raise InputError(
             f"{programs} programs of {seconds:g} s: this server gives {bounds.seconds:g} s to all "
-            "of them (--most-seconds); ask for less `seconds`, or of fewer"
+            "of them (most_seconds); ask for less `seconds`, or of fewer"
         )
     test = read.test if isinstance(read.test, str) else task.tests[0]
     return Trial(test, read.reference, tuple(read.faulty), {**how, **compared})

@@ -23,10 +23,9 @@ from refute.errors import InputError, SandboxUnavailable
 from refute.sandbox.local import LocalSandbox
 from refute_lab.datasets import function_datasets, load
 from refute_lab.rewards import Grader
-from refute_lab.serving.app import Service, application
+from refute_lab.serving.app import Service, Verdicts, application
 from refute_lab.serving.requests import Bounds
 from refute_lab.serving.tenants import Held, Known, Line, Tokens
-from refute_lab.serving.verdicts import Verdicts
 
 if TYPE_CHECKING:
     from refute_lab.verbs.serve import ServeOptions
@@ -36,7 +35,7 @@ _HELD = 32
 _USUAL = ("numpy",)
 """Imported once where it is installed."""
 _HARMLESS = {"see the names of your files"}
-"""Of what is not protected, what a server goes on with."""
+"""Of what is not protected, what a server starts with."""
 _IDLE_SECONDS = 75
 """A connection without a request is kept."""
 

@@ -93,7 +93,7 @@ class Held:
 
     @contextmanager
     def share(self, tenant: str) -> Iterator[Share]:
-        """What one request holds until it is answered."""
+        """Hold one request's share until it is answered."""
         share = Share(self, tenant)
         try:
             yield share
@@ -179,7 +179,7 @@ def _told(body: bytes) -> _Told | None:
 
 Job = Callable[[], Awaitable[Any]]
 _LONGEST_WAIT = 60
-"""Seconds, the most that a client is told to wait."""
+"""Seconds, the most that a client must wait."""
 _WEIGHT = 0.1
 """Of a new duration in the mean."""
 
@@ -226,7 +226,7 @@ class Line:
     def entered(self, tenant: str, jobs: Sequence[Job]) -> Iterator[list[asyncio.Future[Any]]]:
         """Line up the jobs of one request, all of them or none; a future for each.
 
-        Those that have not begun when the caller goes on are dropped; one that has begun ends by
+        Those that have not begun when the caller continues are dropped; one that has begun ends by
         its own limits, and keeps its place until then. Raises `Busy` and `TooMany`.
         """
         free = 0 if self._tenants else max(0, self.places - self.running)

@@ -6,8 +6,8 @@
    same in each of N runs.
 
 What is run is journalled by what it depends on: the diff, and the environment that was asked for.
-So a run that was stopped goes on where it was, and so does one with more pull requests, or with an
-environment that was put right. Infrastructure trouble is no reason to drop a pull request: it is
+So a stopped run resumes where it was, and so does one with more pull requests, or with an
+environment that was put right. Infrastructure trouble never drops a pull request: it is
 tried again by the next call. The reports of the first run are kept where `refute grade` finds them.
 """
 
@@ -26,8 +26,7 @@ from refute.workspace.contract import Workspace
 from refute.workspace.patches import file_patches, split_tests, test_files, touched_files
 from refute.workspace.repositories import Clone, GitFailed, version_at
 from refute.workspace.running import holds_tests, rejection
-from refute_lab.runs.journal import Journal
-from refute_lab.runs.records import ErrorRecord
+from refute_lab.runs.journal import ErrorRecord, Journal
 from refute_lab.swt.grade import unrunnable
 from refute_lab.swt.pull_requests import (
     ByKind,
@@ -66,7 +65,7 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a pull request's tests are run."""
+    """The place to run a pull request's tests."""
 
     environment: Mapping[str, Any]
     """As the row names it: what was inferred is in it."""
@@ -79,7 +78,7 @@ Preparer = Callable[[IssueProblem], Place]
 
 @dataclass(frozen=True, slots=True)
 class BuildSettings:
-    """How the third stage runs tests."""
+    """Settings of the third stage's test runs."""
 
     runs: int = 5
     """N: the paper's authors ran five times."""
@@ -89,7 +88,7 @@ class BuildSettings:
 
 @dataclass(frozen=True, slots=True)
 class BuiltBenchmark:
-    """What came of a set of pull requests."""
+    """The benchmark made of a set of pull requests."""
 
     rows: tuple[dict[str, Any], ...]
     """SWE-bench's fields, which SWT-Bench shares, and `measured` (see `pull_records.measured`)."""
@@ -172,7 +171,7 @@ def _row(one: Pull | Commit, issues: Mapping[int, Issue], clone: Clone) -> dict[
 
 
 def _resolving(pull: Pull, issues: Mapping[int, Issue], clone: Clone) -> tuple[PullChange, str]:
-    """What a pull request changed, and the text of its issues. Raises `_Dropped`."""
+    """Return a pull request's change and the text of its issues. Raises `_Dropped`."""
     if not pull.merged:
         raise _Dropped("not merged")
     change = change_of(pull, clone)
@@ -250,7 +249,7 @@ class _Stage:
         }
 
     def told(self) -> str:
-        """What the runs found, for people."""
+        """Describe the findings of the runs."""
         golden = self._runs[0].golden or {}
         seconds = sum(run.seconds for run in self._runs)
         return f": {len(golden['f2p'])} F→P, {len(golden['p2p'])} P→P, {seconds:.0f} s"
@@ -313,6 +312,6 @@ def _problem(row: Mapping[str, Any]) -> IssueProblem:
 
 
 def _applies(place: Place, fix: str, tests: str) -> bool:
-    """Whether the golden tests apply to the original and to the fixed code."""
+    """Return whether the golden tests apply to the original and to the fixed code."""
     with place.spawn() as workspace:
         return not (rejection(workspace, tests) or rejection(workspace, fix, tests))

@@ -12,17 +12,13 @@ does it pass where failures planted in the tests are not seen (`refute.workspace
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
-from threading import Lock
 from typing import Any, Literal
 
 from refute.core.methods import Spawn
-from refute.core.processes import shared_slots
 from refute.core.storage import cache_folder
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.workspace.factory import Backend
@@ -30,10 +26,7 @@ from refute.workspace.patches import test_files, touched_files
 from refute.workspace.running import ReportCache, rejection
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.figures import Interval, wilson
-from refute_lab.runs.executors import Executor, Processes
-from refute_lab.runs.journal import read_header, read_run
-from refute_lab.runs.records import ErrorRecord, Number, Schema
-from refute_lab.runs.run import Ending, Run
+from refute_lab.runs.journal import ErrorRecord, Number, Schema, read_header, read_run
 from refute_lab.swt.repair import (
     Meddles,
     RunStates,
@@ -85,14 +78,26 @@ class FilterSettings:
         """The settings of a journal; what was judged stands in each record."""
         return {"kind": "filter", **asdict(self)}
 
+    def record(self, slots: AbstractContextManager[Any], task: FilterTask) -> Judgement:
+        """The judgement of one fix; see `swt.tasks.Doing`."""
+        problem = task.item.problem
+        store = state_reports(cache_folder() / "states", problem, self.workspace)
+        spawn = spawner(problem, self.workspace)
+        judged = attributed(
+            lambda: judge_fix(task, spawn, store, timeout=self.timeout, slot=slots),
+            lambda: golden_runs(task.item.key, spawn, timeout=self.timeout),
+            lambda _: Judgement(problem.id, "judged", False, "not_trusted", task.confidence),
+        )
+        return replace(judged, content=task.content, repo=problem.repo)
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the generated and the golden tests say about one fix."""
+    """The verdict of the generated and of the golden tests on one fix."""
 
     id: str
     status: Literal["judged", "not_applied"]
-    """`not_applied`: it changes no code, or does not apply; it is no candidate."""
+    """`not_applied`: it changes no code, or does not apply; it is not a candidate."""
     resolved: bool
     """By the golden tests."""
     verdict: Status
@@ -105,38 +110,11 @@ class Judgement:
 
     @property
     def kept(self) -> bool:
-        """Whether the generated tests speak for the fix."""
+        """Return whether the generated tests speak for the fix."""
         return self.status == "judged" and self.verdict == "success"
 
 
 RECORDS = Schema("judgement", Judgement)
-
-
-def judge_fixes(
-    run: Run[Judgement],
-    tasks: Sequence[FilterTask],
-    settings: FilterSettings,
-    *,
-    jobs: int,
-    executor: Executor | None = None,
-    progress: Callable[[int], None] = lambda done: None,
-) -> Ending:
-    """Judge the fixes that have no judgement; `progress` is told how many have one.
-
-    A fix is judged again where it, its tests or the instance have changed since.
-
-    At most `jobs` runs of tests at once in as many processes, or where `executor` does them. Raises
-    `WorkspaceUnavailable` when no worker can work; what one fix cannot be judged for stands in its
-    record, and is tried again.
-    """
-    return run.do(
-        {task.item.problem.id: task for task in tasks},
-        partial(_start, settings, shared_slots(jobs) if executor is None else None),
-        executor or Processes(jobs),
-        progress=progress,
-        unavailable=WorkspaceUnavailable,
-        stands=lambda task, record: record.content == task.content,
-    )
 
 
 def judge_fix(
@@ -198,34 +176,6 @@ def _verdict(code: str, tests: str, spawn: Spawn, run: RunStates, meddles: Meddl
 def _applies(patches: Sequence[str], spawn: Spawn) -> bool:
     with spawn() as workspace:
         return not rejection(workspace, *patches)
-
-
-# -- in a worker -----------------------------------------------------------------------------------
-
-
-def _start(
-    settings: FilterSettings, slots: AbstractContextManager[Any] | None
-) -> Callable[[tuple[str, FilterTask]], Judgement | ErrorRecord]:
-    return partial(_work, settings, slots or Lock())
-
-
-def _work(
-    settings: FilterSettings, slots: AbstractContextManager[Any], named: tuple[str, FilterTask]
-) -> Judgement | ErrorRecord:
-    id, task = named
-    start, problem = time.monotonic(), task.item.problem
-    store = state_reports(cache_folder() / "states", problem, settings.workspace)
-    spawn = spawner(problem, settings.workspace)
-    try:
-        judged = attributed(
-            lambda: judge_fix(task, spawn, store, timeout=settings.timeout, slot=slots),
-            lambda: golden_runs(task.item.key, spawn, timeout=settings.timeout),
-            lambda _: Judgement(id, "judged", False, "not_trusted", task.confidence),
-        )
-    except WorkspaceUnavailable as error:
-        return ErrorRecord(id, " ".join(str(error).split()))
-    seconds = round(time.monotonic() - start, 3)
-    return replace(judged, content=task.content, repo=problem.repo, seconds=seconds)
 
 
 # -- filters ---------------------------------------------------------------------------------------

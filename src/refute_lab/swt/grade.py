@@ -38,7 +38,7 @@ Mode = Literal["tests", "reproduction"]
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How predictions are graded."""
+    """Rules of grading predictions."""
 
     timeout: float = 1800.0
     """Wall-clock seconds for one run of tests (the reference's)."""
@@ -55,7 +55,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was executed. Pairs are (original code, fixed code)."""
+    """Reports of the executed states. Pairs are (original code, fixed code)."""
 
     predicted: tuple[tuple[TestReport, ...], tuple[TestReport, ...]]
     """One report for each repetition."""
@@ -270,11 +270,11 @@ def _without_run(key: IssueKey, status: Status, others: Sequence[str], *remarks:
 
 
 def unrunnable(report: TestReport) -> str:
-    """Why the tests of a state that is known to be right cannot be run here, in one line; "" where
-    some test was run, or there was none to run.
+    """Return in one line why the tests of a state known to be right cannot run here; "" if some
+    test ran, or none exists.
 
     A runner that does not start, and files none of which can be imported, speak of the
-    environment: it lacks a package, or has one that is too new. That is no result.
+    environment: it lacks a package, or has one that is too new. That does not count.
     """
     if any(result.phase != "collect" for result in report.results):
         return ""

@@ -16,7 +16,7 @@ from refute.core.storage import parse_json, read_file, unpack
 from refute.errors import InputError
 from refute.workspace.running import TestStatus, read_report, report_data
 from refute_lab.figures import Figure, mean
-from refute_lab.runs.records import Count, ErrorRecord, Number, Schema
+from refute_lab.runs.journal import Count, ErrorRecord, Number, Schema
 from refute_lab.swt.grade import Evidence, IssueGrade
 from refute_lab.swt.verdict import (
     ChangeCoverage,
@@ -42,7 +42,7 @@ class StoredCoverage:
 
 @dataclass(frozen=True, slots=True)
 class GoldenCheck:
-    """Whether the golden tests reproduce the issue here."""
+    """A check that the golden tests reproduce the issue here."""
 
     works: bool
     missing: tuple[str, ...]
@@ -78,9 +78,8 @@ def grade_record(
     *,
     golden: GoldenCheck | None = None,
     repo: str | None = None,
-    seconds: float | None = None,
 ) -> GradeRecord:
-    """A grade as it is stored, without its evidence. `seconds`: what grading took."""
+    """A grade as it is stored, without its evidence."""
     verdict = grade.verdict
     return GradeRecord(
         id=grade.id,
@@ -92,7 +91,7 @@ def grade_record(
         coverage=_stored(grade.coverage),
         golden_coverage=_stored(grade.golden_coverage),
         golden=golden,
-        seconds=None if seconds is None else round(seconds, 3),
+        seconds=None,
         repo=repo,
         fails_before=verdict.fails_before,
     )

@@ -22,8 +22,7 @@ from refute.workspace.running import statuses
 from refute_lab.benches import issues as bench
 from refute_lab.benches.issues import PredictionRecord, given_words
 from refute_lab.figures import Figure, Share, mean
-from refute_lab.runs.journal import read_header, read_run
-from refute_lab.runs.records import ErrorRecord
+from refute_lab.runs.journal import ErrorRecord, read_header, read_run
 from refute_lab.swt.grade import Evidence
 from refute_lab.swt.grade_records import (
     RECORDS,
@@ -63,8 +62,8 @@ class GradedRun:
 
     @property
     def is_method(self) -> bool:
-        """Whether it is compared with methods: an oracle is not, nor is the first sample of pass@k,
-        which nobody chose, nor are the golden tests."""
+        """Return whether it is compared with methods: an oracle is not, nor is the first sample of
+        pass@k, which nobody chose, nor are the golden tests."""
         return not (self.oracle or self.gold or self.method.startswith("pass@"))
 
     @property
@@ -146,7 +145,7 @@ def on_common(runs: Sequence[GradedRun]) -> list[GradedRun]:
     """The runs over the instances that all of them have a grade for. Raises `InputError`."""
     common = set.intersection(*(set(run.graded) for run in runs)) if runs else set()
     if not common:
-        raise InputError("--common: the runs have no instance in common")
+        raise InputError("common: the runs have no instance in common")
 
     def kept(grades: Grades) -> Grades:
         return {id: record for id, record in grades.items() if id in common}
@@ -169,7 +168,7 @@ def _records(directory: Path) -> Grades:
 
 
 def run_labels(runs: Sequence[GradedRun]) -> list[str]:
-    """What tells the runs over a dataset apart: method, models that differ, what was given.
+    """Label the runs over a dataset by method, by models that differ and by what was given away.
 
     Runs that are still called alike have their folder.
     """
@@ -244,7 +243,7 @@ def by_date(problems: Sequence[IssueProblem], cutoff: str) -> tuple[Group, ...]:
 
 
 def is_day(text: str) -> bool:
-    """Whether it is a day as `by_date` takes it."""
+    """Return whether it is a day as `by_date` takes it."""
     try:
         return date.fromisoformat(text).isoformat() == text
     except ValueError:
@@ -280,7 +279,7 @@ def pass_at(run: GradedRun) -> tuple[Figure, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RunCost:
-    """What a run has asked of a model and of this machine."""
+    """A run's cost in model calls and machine time."""
 
     instances: int
     samples: int
@@ -368,8 +367,8 @@ def _by_kind(rows: Iterable[Transition]) -> dict[str, int]:
 
 
 def change_of_tests(test_patch: str) -> TestChange:
-    """Whether golden tests add a function or class, take some away and add none, or change what is
-    in them. The paper's shares are 71, 1 and 28 %; so read, they fit best."""
+    """Return whether golden tests add a function or class, take some away and add none, or change
+    what is in them. The paper's shares are 71, 1 and 28 %; so read, they fit best."""
     plus, minus = set[str](), set[str]()
     for part in file_patches(test_patch):
         for line in part.text.splitlines():

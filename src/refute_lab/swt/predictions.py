@@ -28,7 +28,7 @@ PATCH_TYPES: tuple[str, ...] = get_args(PatchType)
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What one model answered for one instance."""
+    """One model's answer for one instance."""
 
     instance: str
     patch: str

@@ -19,7 +19,7 @@ from refute.workspace.contract import TestReport
 from refute.workspace.repositories import Clone, GitFailed
 from refute.workspace.running import statuses
 from refute_lab.datasets.rows import Row, read_rows
-from refute_lab.runs.records import Number, Schema
+from refute_lab.runs.journal import Number, Schema
 from refute_lab.swt.verdict import Transition, transitions
 
 # -- pull records ----------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ _KINDS = ("f2p", "f2f", "p2p", "p2f")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRecord:
-    """What a run of stage 3 found out: the golden tests, or why the pull request is dropped."""
+    """Findings of stage 3: the golden tests, or the reason for dropping the pull request."""
 
     id: str
     dropped: str | None = None
@@ -163,7 +163,7 @@ class Issue:
 
 @dataclass(frozen=True, slots=True)
 class PullChange:
-    """What a pull request changed."""
+    """The change of a pull request."""
 
     base: str
     """The commit that the diff applies to."""
@@ -209,7 +209,7 @@ def resolved_issues(pull: Pull, messages: str = "") -> tuple[int, ...]:
 
 
 def change_of(pull: Pull, clone: Clone) -> PullChange | None:
-    """What the pull request changed, None where the clone lacks its commits.
+    """Return the pull request's change; None if the clone lacks its commits.
 
     From the point where its branch left, to its head, where both are there; else what its merge
     commit changed against its first parent. Raises `WorkspaceUnavailable` (no git).
@@ -227,7 +227,7 @@ def change_of(pull: Pull, clone: Clone) -> PullChange | None:
 
 
 def change_of_commit(commit: Commit, clone: Clone) -> PullChange:
-    """What a commit changed against its first parent. Raises `InputError`."""
+    """Return a commit's change against its first parent. Raises `InputError`."""
     try:
         base = clone.git("rev-parse", "--verify", "--quiet", f"{commit.sha}^1").decode().strip()
         return _change(clone, base, commit.sha)
@@ -270,7 +270,7 @@ def _pull(row: Row, repo: str) -> Pull:
     base, head = (_end(row, name) for name in ("base", "head"))
     named = (base.get("repo") or {}).get("full_name") or repo
     if not isinstance(named, str) or not re.fullmatch(r"[\w.-]+/[\w.-]+", named):
-        raise row.error("base", "names no repository (base.repo.full_name); give --repo OWNER/NAME")
+        raise row.error("base", "no repository (base.repo.full_name); give --set repo=OWNER/NAME")
     return Pull(
         number=_number(row),
         title=row.optional_text("title") or "",

@@ -123,8 +123,8 @@ _DJANGO_STATUS = {
 
 
 def _next(pattern: re.Pattern[str], text: str, at: int) -> Iterator[re.Match[str]]:
-    """Where the reference may go on from `at`: what stands first behind it after white space, else
-    what stands there."""
+    """Find where the reference resumes after `at`: the next text behind white space, else the text
+    there."""
     later = pattern.search(text, at + 1)
     if later and text[later.start() - 1].isspace():
         yield later
@@ -234,7 +234,8 @@ def grade_logs(folder: Path, key: IssueKey, repo: str, *, mode: Mode = "tests") 
 
 
 def directives(patch: str, repo: str) -> list[str]:
-    """What the reference asks the runner to run for a patch: every touched file but data."""
+    """Return the files that the reference makes the runner run for a patch: all touched ones but
+    data."""
     names = [name for name in _TOUCHED.findall(patch) if not name.endswith(_DATA)]
     if repo != "django/django":
         return names
@@ -251,7 +252,7 @@ def read_log(text: str, repo: str, mode: Mode = "tests") -> TestReport:
 
 
 def _run_part(text: str) -> str:
-    """What was printed between the start of the tests and the dump of the counts."""
+    """Return the output between the start of the tests and the dump of the counts."""
     parts = _TRACED.split(text, maxsplit=1)
     return parts[-1].split("\n+ cat coverage.cover")[0]
 
@@ -304,7 +305,7 @@ Transitions = dict[str, list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Compat:
-    """What the reference says about one prediction."""
+    """The reference's report on one prediction."""
 
     id: str
     report: Mapping[str, Any] | None
@@ -356,7 +357,7 @@ def status_map(report: TestReport, runner: Runner) -> dict[str, str]:
 
 
 def _printed(result: TestResult, runner: Runner) -> str:
-    """What the reference's log parsers make of a test's name."""
+    """Return a test's name as the reference's log parsers read it."""
     if runner == "pytest":
         return (result.id.split() or [result.id])[0]
     if runner == "sympy":

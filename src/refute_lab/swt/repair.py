@@ -11,39 +11,33 @@ does it pass where failures planted in the tests are not seen (`refute.workspace
 `refute grade --task repair`: fixes over a dataset in worker processes, journalled one by one.
 
 An instance that cannot be graded for a reason that is not the fix's own has an error record; it
-stops no other, and is tried again when the run goes on.
+stops no other, and is tried again when the run resumes.
 """
 
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
-from threading import Lock
 from typing import Any, Literal
 
 from refute.core.methods import Spawn
 from refute.core.problems import IssueKey
-from refute.core.processes import shared_slots
 from refute.core.storage import cache_folder, write_atomically
-from refute.errors import InputError, WorkspaceUnavailable
+from refute.errors import WorkspaceUnavailable
 from refute.workspace.contract import TestReport
 from refute.workspace.control import turned_green
 from refute.workspace.factory import Backend
 from refute.workspace.patches import file_patches, split_fix, test_files, touched_files
 from refute.workspace.running import ReportCache, TestStatus, rejection, statuses
 from refute_lab.figures import Figure, mean
-from refute_lab.runs.executors import Executor, Processes
-from refute_lab.runs.records import Count, ErrorRecord, Number, Schema
-from refute_lab.runs.run import Ending, Run
+from refute_lab.runs.journal import Count, ErrorRecord, Number, Schema
 from refute_lab.swt.predictions import Prediction, write_predictions
 from refute_lab.swt.states import PatchedState, run_lane, state_reports
-from refute_lab.swt.tasks import GradingTask, content_of, grown, stands
+from refute_lab.swt.tasks import GradingTask, content_of, grown
 from refute_lab.swt.verdict import attributed, counted_lines, golden_runs, transitions
 from refute_lab.swt.workspaces import spawner
 
@@ -62,7 +56,7 @@ Meddles = Callable[[str, TestReport, Collection[str]], bool]
 
 @dataclass(frozen=True, slots=True)
 class FixGrade:
-    """What the golden tests say about one fix."""
+    """The golden tests' verdict on one fix."""
 
     status: FixStatus
     wanted: int = 0
@@ -86,7 +80,7 @@ class FixGrade:
 
     @property
     def applied(self) -> bool:
-        """Whether it changes code and applies to the original code."""
+        """Return whether it changes code and applies to the original code."""
         return self.status not in ("empty", "no_code", "not_applicable")
 
 
@@ -131,7 +125,7 @@ def states_run(
     timeout: float,
     slot: AbstractContextManager[Any] | None = None,
 ) -> RunStates:
-    """What runs states in one workspace, one after another."""
+    """Return a function that runs states in one workspace, one after another."""
 
     def run(*states: PatchedState) -> list[TestReport]:
         return run_lane(states, spawn, store, timeout=timeout, slot=slot)
@@ -146,7 +140,7 @@ def meddling(
     timeout: float,
     slot: AbstractContextManager[Any] | None = None,
 ) -> Meddles:
-    """What tells whether tests that pass with the code do so whatever they assert."""
+    """Return a check whether tests that pass with the code do so whatever they assert."""
 
     def meddles(tests: str, report: TestReport, ids: Collection[str]) -> bool:
         green = [result for result in report.results if result.id in ids]
@@ -261,61 +255,26 @@ class RepairSettings:
         """The settings; `started`: the header of a run that is there, which may have grown."""
         return grown({"kind": "fix grades", **asdict(self)}, tasks, started)
 
-
-def gold_fixes(keys: Sequence[IssueKey]) -> dict[str, Prediction]:
-    """The golden patches as the predictions of a model named ``gold``."""
-    return {key.id: Prediction(key.id, key.patch, "gold") for key in keys}
-
-
-def grade_fixes(
-    run: Run[FixRecord],
-    tasks: Sequence[GradingTask],
-    settings: RepairSettings,
-    *,
-    jobs: int,
-    executor: Executor | None = None,
-    progress: Callable[[int], None] = lambda done: None,
-) -> Ending:
-    """Grade what has no grade, `jobs` runs of tests at once; `progress` is told how many have one.
-
-    Raises `WorkspaceUnavailable` when no worker can work.
-    """
-    return run.do(
-        {task.item.problem.id: task for task in tasks},
-        partial(_start, settings, shared_slots(jobs) if executor is None else None),
-        executor or Processes(jobs),
-        progress=progress,
-        stands=stands,
-        unavailable=WorkspaceUnavailable,
-    )
-
-
-def _start(
-    settings: RepairSettings, slots: AbstractContextManager[Any] | None
-) -> Callable[[tuple[str, GradingTask]], FixRecord | ErrorRecord]:
-    return partial(_work, settings, slots or Lock())
-
-
-def _work(
-    settings: RepairSettings, slots: AbstractContextManager[Any], named: tuple[str, GradingTask]
-) -> FixRecord | ErrorRecord:
-    id, task = named
-    start, problem, key = time.monotonic(), task.item.problem, task.item.key
-    store = state_reports(cache_folder() / "states", problem, settings.workspace)
-    spawn = spawner(problem, settings.workspace)
-    patch, timeout = task.prediction.patch, settings.timeout
-    try:
+    def record(self, slots: AbstractContextManager[Any], task: GradingTask) -> FixRecord:
+        """The record of one fix; see `swt.tasks.Doing`."""
+        problem, key = task.item.problem, task.item.key
+        store = state_reports(cache_folder() / "states", problem, self.workspace)
+        spawn = spawner(problem, self.workspace)
+        patch, timeout = task.prediction.patch, self.timeout
         grade = attributed(
             lambda: grade_fix(patch, key, spawn, store, timeout=timeout, slot=slots),
             lambda: golden_runs(key, spawn, timeout=timeout),
             lambda reason: FixGrade("not_trusted", remark=reason),
         )
-    except (WorkspaceUnavailable, InputError) as error:
-        return ErrorRecord(id, " ".join(str(error).split()))
-    seconds = round(time.monotonic() - start, 3)
-    return FixRecord(
-        id=id, repo=problem.repo, seconds=seconds, content=content_of(task), **asdict(grade)
-    )
+        content = content_of(task)
+        return FixRecord(
+            id=key.id, repo=problem.repo, seconds=0.0, content=content, **asdict(grade)
+        )
+
+
+def gold_fixes(keys: Sequence[IssueKey]) -> dict[str, Prediction]:
+    """The golden patches as the predictions of a model named ``gold``."""
+    return {key.id: Prediction(key.id, key.patch, "gold") for key in keys}
 
 
 # -- what they come to -----------------------------------------------------------------------------

@@ -215,7 +215,7 @@ def study(
 
     `problems` and `keys`: the dataset's instances that any run has. `fixes`: name of a set of
     fixes -> ids of the instances that they resolve. `cutoff`: a day (`2023-04-30`); issues until it
-    and after it are told apart.
+    and after it are separate.
     """
     labels = run_labels(runs)
     groupings = [("by repository", by_repository(problems)), ("by length", by_length(problems))]

@@ -3,11 +3,11 @@
 The reports of all states come into the run's folder before the record of an instance, so that a run
 can be graded again without running anything. An instance that cannot be graded for a reason
 that is not the prediction's own has an error record; it stops no other, and is tried again when the
-run goes on.
+run resumes.
 
 What is graded, and how a run of grades may grow: tests and fixes alike.
 
-What a grade is of stands in its record, not in the journal's header. So a run goes on where its
+What a grade is of stands in its record, not in the journal's header. So a run resumes where its
 dataset has more instances, and an instance that has changed since is graded anew.
 """
 
@@ -35,7 +35,7 @@ from refute.workspace.patches import test_files
 from refute.workspace.running import ReportCache, rejection
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs.executors import Executor, Processes
-from refute_lab.runs.records import ErrorRecord, WithFiles
+from refute_lab.runs.journal import ErrorRecord, WithFiles
 from refute_lab.runs.run import Ending, Run
 from refute_lab.swt.grade import (
     Conflict,
@@ -48,7 +48,6 @@ from refute_lab.swt.grade import (
 )
 from refute_lab.swt.grade_records import (
     GoldenCheck,
-    GradeRecord,
     evidence_files,
     grade_record,
 )
@@ -99,7 +98,7 @@ def content_of(task: GradingTask) -> str:
 
 
 def stands(task: GradingTask, record: Graded) -> bool:
-    """Whether the record is the grade of the task as it is now."""
+    """Return whether the record is the grade of the task as it is now."""
     return record.content in (None, content_of(task))
 
 
@@ -167,9 +166,15 @@ class GradingSettings:
             del settings["terms"]["executable"]  # as runs were started with before there was it
         return grown({"kind": "grades", **settings}, tasks, started)
 
+    def record(self, slots: AbstractContextManager[Any], task: GradingTask) -> WithFiles:
+        """The record of one instance with its evidence; see `Doing`."""
+        grade, check = grade_task(self, slots, task)
+        record = grade_record(grade, golden=check, repo=task.item.problem.repo)
+        return WithFiles(replace(record, content=content_of(task)), evidence_files(grade))
+
 
 def default_jobs() -> int:
-    """How many runs of tests this machine takes at once: its cores, within its free memory."""
+    """Return how many test runs this machine takes at once: its cores, within free memory."""
     try:
         match = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
     except OSError:
@@ -179,16 +184,28 @@ def default_jobs() -> int:
     return max(1, min(cores(), int(match[1]) * 1024 // RUN_MEMORY))
 
 
-def grade_tasks(
-    run: Run[GradeRecord],
-    tasks: Sequence[GradingTask],
-    settings: GradingSettings,
+class Doing(Protocol):
+    """Settings that make a record of a task."""
+
+    def record(self, slots: AbstractContextManager[Any], task: Any) -> Any:
+        """The record, or one `WithFiles`. `slots` is held while tests run.
+
+        Raises `WorkspaceUnavailable`, `InputError`.
+        """
+        ...
+
+
+def work_on(
+    run: Run[Any],
+    tasks: Sequence[Any],
+    settings: Doing,
     *,
     jobs: int | None = None,
     executor: Executor | None = None,
     progress: Callable[[int], None] = lambda done: None,
+    stands: Callable[[Any, Any], bool] = stands,
 ) -> Ending:
-    """Grade what has no grade; `progress` is told how many have one.
+    """Do the tasks without a record that `stands`; `progress` receives how many have one.
 
     At most `jobs` runs of tests at once (None: `default_jobs`), in as many processes, or where
     `executor` does them. Raises `WorkspaceUnavailable` when no worker can work.
@@ -209,10 +226,25 @@ def grade_tasks(
 
 
 def _start(
-    settings: GradingSettings, slots: AbstractContextManager[Any] | None
-) -> Callable[[tuple[str, GradingTask]], WithFiles | ErrorRecord]:
+    settings: Doing, slots: AbstractContextManager[Any] | None
+) -> Callable[[tuple[str, Any]], Any]:
     """`slots`: what all workers share; None: each runs tests one at a time."""
     return partial(_work, settings, slots or Lock())
+
+
+def _work(settings: Doing, slots: AbstractContextManager[Any], named: tuple[str, Any]) -> Any:
+    """The record of one task, with the seconds that it took."""
+    id, task = named
+    start = time.monotonic()
+    try:
+        made = settings.record(slots, task)
+    except (WorkspaceUnavailable, InputError) as error:
+        return ErrorRecord(id, " ".join(str(error).split()))
+    seconds = round(time.monotonic() - start, 3)
+    if isinstance(made, WithFiles):
+        timed: Any = made.record
+        return replace(made, record=replace(timed, seconds=seconds))
+    return replace(made, seconds=seconds)
 
 
 def grade_task(
@@ -233,22 +265,6 @@ def grade_task(
         return grade, None
     golden = grade.evidence.golden
     return grade, GoldenCheck(works(golden), tuple(missing_fail_to_pass(golden, key)))
-
-
-def _work(
-    settings: GradingSettings, slots: AbstractContextManager[Any], named: tuple[str, GradingTask]
-) -> WithFiles | ErrorRecord:
-    """The record of one instance with its evidence."""
-    _, task = named
-    start = time.monotonic()
-    problem = task.item.problem
-    try:
-        grade, check = grade_task(settings, slots, task)
-    except (WorkspaceUnavailable, InputError) as error:
-        return ErrorRecord(problem.id, " ".join(str(error).split()))
-    seconds = time.monotonic() - start
-    record = grade_record(grade, golden=check, repo=problem.repo, seconds=seconds)
-    return WithFiles(replace(record, content=content_of(task)), evidence_files(grade))
 
 
 def _grade(

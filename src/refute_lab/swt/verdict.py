@@ -1,4 +1,5 @@
-"""Which tests of a patch fail now and pass once the issue is fixed (SWT-Bench, section 3.2).
+"""Verdicts on tests: those of a patch that fail now and pass once the issue is fixed (SWT-Bench,
+section 3.2).
 
 Pure functions of test reports: nothing runs here. Six states of a repository take part: the
 original and the fixed code, each with its own tests only (base), with the golden tests, and with
@@ -34,7 +35,7 @@ Grade = TypeVar("Grade")
 def attributed(
     grade: Callable[[], Grade], works: Callable[[], bool], own: Callable[[str], Grade]
 ) -> Grade:
-    """What `grade` returns; where it raises and the trouble is the prediction's, `own(reason)`.
+    """Return the result of `grade`; if it raises because of the prediction, `own(reason)`.
 
     `works`: whether the same can be done here without the prediction. Raises what `grade` raised
     where it cannot.
@@ -51,7 +52,7 @@ def attributed(
 
 
 def golden_runs(key: IssueKey, spawn: Spawn, *, timeout: float) -> bool:
-    """Whether golden tests run here, and go from fail to pass with the golden patch."""
+    """Return whether golden tests run here, and go from fail to pass with the golden patch."""
     files = test_files(key.test_patch)
     try:
         with spawn() as workspace:
@@ -71,7 +72,7 @@ def _line(error: Exception) -> str:
 
 
 def works(golden: tuple[TestReport, TestReport]) -> bool:
-    """Whether any golden test fails on the original and passes on the fixed code."""
+    """Return whether any golden test fails on the original and passes on the fixed code."""
     found = transitions(*(statuses(report) for report in golden))
     return any((one.before, one.after) == ("fail", "pass") for one in found.values())
 
@@ -108,7 +109,7 @@ Status = Literal[
     "passes_before",
 ]
 """Why a prediction succeeded or not, in the order of precedence (`success` needs none of the rest
-up to `crashed`). Infrastructure trouble is no status: it is an exception, and an error record."""
+up to `crashed`). Infrastructure trouble has no status: it is an exception, and an error record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the predicted tests do. All tuples hold transitions of the patch's own tests only."""
+    """Results of the predicted tests. All tuples hold transitions of the patch's own tests only."""
 
     status: Status
     own: tuple[Transition, ...] = ()
@@ -218,7 +219,8 @@ def judge(
 
 
 def fails_before(before: Sequence[TestReport], base_before: TestReport) -> bool:
-    """Whether something fails on the original code that does not fail there without the patch."""
+    """Return whether something fails on the original code that does not fail there without the
+    patch."""
     first, base = combined(before, best=True).statuses, statuses(base_before)
     failing = (
         status == "fail" and base.of(test, first.files.get(test, "")) != "fail"

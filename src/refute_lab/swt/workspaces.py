@@ -1,4 +1,4 @@
-"""Where an issue of a dataset is worked on: its workspaces, on this machine or in containers.
+"""Workspaces for a dataset's issue, on this machine or in containers.
 
 Recipes out of rows of SWE-bench and of our development data. They name no test.
 
@@ -100,7 +100,7 @@ def image_of(row: Mapping[str, Any]) -> str | None:
 
 
 def runner_of(command: str) -> Runner:
-    """Which runner a shell command starts."""
+    """Return the test runner that a shell command starts."""
     if "runtests.py" in command:
         return "django"
     if re.search(r"\bbin/test\b", command):
@@ -215,7 +215,7 @@ def check_engine(backend: Backend) -> None:
     """Raise `WorkspaceUnavailable` where the backend's program is not installed: no issue could be
     worked on then."""
     if backend != "local" and shutil.which(backend) is None:
-        raise WorkspaceUnavailable(f"{backend} is not installed here; --workspace local needs none")
+        raise WorkspaceUnavailable(f"{backend} is not installed here; workspace=local needs none")
 
 
 def as_placed(problem: IssueProblem, backend: Backend) -> IssueProblem:

@@ -46,12 +46,12 @@ class JudgedAnswer:
 
     @property
     def both(self) -> bool:
-        """Whether the test fails on the fault and would pass on the reference."""
+        """Return whether the test fails on the fault and would pass on the reference."""
         return self.attacks and self.right
 
     @property
     def lacks(self) -> str:
-        """Why it is rejected; "" where it is not."""
+        """Reason for rejecting it; "" if kept."""
         missing = {"no attack": not self.attacks, "wrong output": not self.right}
         return ", ".join(name for name, lacking in missing.items() if lacking)
 
@@ -128,7 +128,7 @@ class AttackingInput:
 
 @dataclass(slots=True)
 class Attempted:
-    """What is kept of the attempts at one fault, and why the others fell out."""
+    """Kept attempts at one fault, and the reasons for dropping the others."""
 
     kept: list[AttackingInput] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
@@ -183,7 +183,7 @@ async def by_model(
 
 
 def _judged(text: str, stated: Output, told: Told) -> JudgedAnswer | None:
-    """What a written test is worth; None where its input gives no verdict.
+    """Judge a written test; None if its input gives no verdict.
 
     A test that expects an exception is never right: no row of the data is one.
     """
@@ -210,7 +210,7 @@ async def by_search(
         for one in propose_inputs(problem, known, seed=seed, wild=False)
         if isinstance(one.call, Call)
     )
-    # The examples come last: what a description shows is no find.
+    # The examples come last: what a description shows is not new.
     calls = chain(islice(legal, SEARCHED), given)
     made = Attempted()
     while len(made.kept) < count and (part := list(islice(calls, 25))):
@@ -241,7 +241,7 @@ def _keep(
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What one input shows of reference and fault."""
+    """Outcomes of reference and fault on one input."""
 
     reason: str = ""
     """Why it gives no unit test."""

@@ -49,7 +49,7 @@ _Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What is compared of a problem."""
+    """The text of a problem that is compared."""
 
     name: str
     """For people: `humaneval+ HumanEval/7`."""

@@ -124,7 +124,7 @@ def _names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
 
 
 def _differ(one: str, other: str) -> bool:
-    """Whether two modules are different programs, comments aside."""
+    """Return whether two modules are different programs, comments aside."""
     return not same(parse_module(one), parse_module(other))
 
 
@@ -156,7 +156,7 @@ async def by_mutation(solution: Solution, count: int, *, box: AsyncSandbox, seed
     Deterministic for (solution, seed). Raises `SandboxUnavailable`.
     """
     made = Corrupted()
-    # In a thread: where a model writes the other faults, the event loop has to go on.
+    # In a thread: where a model writes the other faults, the event loop has to keep running.
     drafts = await asyncio.to_thread(_drafts, solution, seed)
     calls = await asyncio.to_thread(probes, solution, seed)
     entry = solution.entry_point
@@ -229,7 +229,7 @@ def _written(code: str, tree: ast.Module, edit: Edit) -> str | None:
 
 
 def _rank(row: Sequence[Outcome], wanted: Sequence[Expected]) -> int | None:
-    """How good a fault is, 0 the best; None: it was not seen to be wrong, or is broken."""
+    """Rank a fault, 0 the best; None if it was not seen to be wrong, or is broken."""
     right = sum(map(matches, row, wanted))
     wrong = [o for o, e in zip(row, wanted, strict=True) if not matches(o, e)]
     if not wrong or not all(isinstance(outcome, Returned | Raised) for outcome in wrong):

@@ -1,4 +1,4 @@
-"""UTGen's training data from solved tasks (§3.2, appendix B), in stages that go on where they were.
+"""UTGen's training data from solved tasks (§3.2, appendix B), in stages that resume.
 
     stage 0   source -> solutions that pass the filters, none near an evaluation problem
     stage I   solution -> faulty versions
@@ -37,7 +37,7 @@ from refute.models.contract import Asker, message_json
 from refute.sandbox.pool import AsyncSandbox, InlineSandbox, SandboxPool
 from refute.source.literals import source_of
 from refute_lab.runs.executors import Concurrent, Executor
-from refute_lab.runs.records import ErrorRecord
+from refute_lab.runs.journal import ErrorRecord
 from refute_lab.runs.run import Ending, Run
 from refute_lab.train import attempts, corrupt, rows
 from refute_lab.train.attempts import AttackingInput
@@ -52,8 +52,7 @@ from refute_lab.train.data_contract import (
     Stage,
     TaskRecord,
 )
-from refute_lab.train.filters import Solution, works
-from refute_lab.train.sources import fingerprint
+from refute_lab.train.filters import Solution, fingerprint, works
 
 # -- data tasks ------------------------------------------------------------------------------------
 
@@ -63,14 +62,14 @@ Do = Callable[[tuple[str, Any], Callable[[], None]], Awaitable[TaskRecord]]
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """What does tasks, by the name of their stage."""
+    """Workers for tasks, by the name of their stage."""
 
     settings: DataSettings
     box: AsyncSandbox
     session: Asking | None
 
     def of(self, stage: str) -> Do:
-        """What does the tasks of a stage, as `Concurrent` wants it."""
+        """Return the worker of a stage, as `Concurrent` takes it."""
         doing: dict[str, Callable[[str, Any], Awaitable[TaskRecord]]] = {
             "stage0": self.checked,
             "stage1": self.faulty,
@@ -191,8 +190,7 @@ class Tasks:
 
 @asynccontextmanager
 async def opened_tasks(settings: DataSettings, asked: Asked, stage: str) -> AsyncIterator[Do]:
-    """What does the tasks of a stage in a worker of its own, with a sandbox and models of its
-    own; see `Concurrent`."""
+    """Open a worker for a stage's tasks with its own sandbox and models; see `Concurrent`."""
     async with AsyncExitStack() as stack:
         box, session = stack.enter_context(SandboxPool(1)), None
         if asked.model is not None and settings.asks(stage):
@@ -201,7 +199,8 @@ async def opened_tasks(settings: DataSettings, asked: Asked, stage: str) -> Asyn
 
 
 def computed_tasks(settings: DataSettings, stage: str) -> Callable[[tuple[str, Any]], TaskRecord]:
-    """What does the tasks of a stage that asks no model in a worker process; see `Processes`."""
+    """Return the function that does a stage's tasks without a model in a worker process; see
+    `Processes`."""
     from refute.sandbox.local import LocalSandbox
 
     box = LocalSandbox()
@@ -230,7 +229,7 @@ Kept = dict[str, tuple[Solution, Fault, list[AttackingInput]]]
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """What does the tasks instead of this process."""
+    """An executor that does the tasks in place of this process."""
 
     executor: Executor
     asked: Asked | None = None
@@ -433,14 +432,14 @@ async def build(
 ) -> BuiltData:
     """Make the data in `directory`, or resume it.
 
-    `limit`: take so many solutions at most; a later call with a larger one goes on from there.
+    `limit`: take so many solutions at most; a later call with a larger one resumes from there.
     `validation`: share of the solutions that is held out. `pairs_per_fault`: preference pairs of
     one fault at most (None: all). `vote_rows`: a second row of each, of the vote's turn.
     `at_once`: tasks under way at a time. `elsewhere`: what does the tasks instead of this process.
 
     Raises `InputError` for a bad source and for a directory with other settings;
     `AnswersPending`, `BudgetExceeded`, `ModelUnavailable`, `SandboxUnavailable` where a stage
-    cannot end: what is done stays, and the same call goes on.
+    cannot end: what is done stays, and the same call resumes.
     """
     if settings.needs_model and session is None:
         raise InputError("faults, inputs or rationales by a model: name it with --model")

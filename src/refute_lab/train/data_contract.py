@@ -1,4 +1,4 @@
-"""What training data is made by, and what came of each stage."""
+"""Settings of training data, and the results of each stage."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from refute.errors import InputError
 from refute.models.budget import FIRST_GUESS
 from refute.models.contract import Asker, Sampling
 from refute.prompts import render
-from refute_lab.runs.records import Count, Schema
+from refute_lab.runs.journal import Count, Schema
 from refute_lab.train.attempts import AttackingInput, JudgedAnswer
 from refute_lab.train.contamination import Index, Match
 from refute_lab.train.corrupt import Fault
-from refute_lab.train.filters import MAX_PROMPT, Solution, admitted, prompt_tokens
-from refute_lab.train.sources import read_source
+from refute_lab.train.filters import MAX_PROMPT, Solution, admitted, prompt_tokens, read_source
 
 USUAL = Sampling()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSettings:
-    """What the data depends on, besides the source, the model and the evaluation sets."""
+    """Settings that the data depends on, besides source, model and evaluation sets."""
 
     faults: int = 2
     """For each solution (stage I)."""
@@ -57,11 +56,11 @@ class DataSettings:
 
     @property
     def needs_model(self) -> bool:
-        """Whether any stage asks a model."""
+        """Return whether any stage asks a model."""
         return any(map(self.asks, ("stage1", "stage2", "stage3")))
 
     def asks(self, stage: str) -> bool:
-        """Whether tasks of a stage ask a model; else they compute."""
+        """Return whether tasks of a stage ask a model; else they compute."""
         return {
             "stage1": self.by_model > 0,
             "stage2": self.inputs == "model",
@@ -70,7 +69,7 @@ class DataSettings:
 
 
 class Asking(Protocol):
-    """What `Session` gives: an asker for each task, and the model's name."""
+    """The part of `Session` in use: an asker for each task, and the model's name."""
 
     @property
     def model(self) -> str: ...
@@ -80,7 +79,7 @@ class Asking(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TaskRecord:
-    """What came of one task of a stage."""
+    """The outcome of one task of a stage."""
 
     id: str
     status: Literal["done"] = "done"
@@ -101,7 +100,7 @@ RECORDS = Schema("task of training data", TaskRecord)
 
 @dataclass(slots=True)
 class Stage:
-    """What came of a stage: how many went in and out, and why others fell out."""
+    """The outcome of a stage: counts in and out, and reasons for dropping the others."""
 
     name: str
     taken: int = 0

@@ -3,7 +3,7 @@
     refute train dpo DATA --model MODEL -o DIR
 
 The tests that attack and are right become likelier than the ones that do not or are not, measured
-against the reference model: the model without the adapter, or with the one that it goes on from.
+against the reference model: the model without the adapter, or with the one that it resumes from.
 What is in the folder: `refute_lab.train.run_folder`.
 """
 
@@ -17,10 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refute.errors import InputError
-from refute_lab.train.estimate import estimate
 from refute_lab.train.run_folder import Report, Trained, arguments, run_trainer, silent, trainer_of
 from refute_lab.train.settings import DpoSettings, Resolved
-from refute_lab.train.tokens import IGNORED, Encoded, encode_all, read_preferences, tokenizer_of
+from refute_lab.train.tokens import (
+    IGNORED,
+    Encoded,
+    encode_all,
+    estimate,
+    read_preferences,
+    tokenizer_of,
+)
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback
@@ -57,7 +63,7 @@ class PreparedPairs:
 
     @property
     def sequences(self) -> list[Encoded]:
-        """What the model is shown of the pairs."""
+        """Token sequences of the pairs, as the model sees them."""
         return [one for pair in self.rows for one in (pair.chosen, pair.rejected)]
 
     @property
@@ -102,7 +108,7 @@ def train(
     report: Report = silent,
     report_to: Sequence[str] = (),
 ) -> Trained:
-    """Train, or go on training; see `refute_lab.train.sft.train`."""
+    """Train, or resume a training; see `refute_lab.train.sft.train`."""
 
     def make(callbacks: Sequence[TrainerCallback]) -> Any:
         return make_trainer(

@@ -39,10 +39,9 @@ from refute.sandbox.pool import AsyncSandbox, SandboxPool
 from refute_lab.adapters.scoring import text_of
 from refute_lab.benches.grade import TestVerdict, grade_tests
 from refute_lab.datasets import Item, load
-from refute_lab.train.estimate import Estimate, at_most
 from refute_lab.train.run_folder import Report, Trained, arguments, run_trainer, silent, trainer_of
 from refute_lab.train.settings import GrpoSettings, Resolved
-from refute_lab.train.tokens import tokenizer_of
+from refute_lab.train.tokens import Estimate, at_most, tokenizer_of
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback
@@ -59,7 +58,7 @@ Reward = Callable[..., Awaitable[list[float]]]
 
 @dataclass(frozen=True, slots=True)
 class Credits:
-    """What half a success is paid, each in [0, 1); without them it is all or nothing."""
+    """Rewards for half a success, each in [0, 1); without them it is all or nothing."""
 
     attack: float = 0.0
     """The input attacks, the output is wrong."""
@@ -161,7 +160,7 @@ def read_problems(data: Path) -> dict[str, Item]:
 
 
 def request(item: Item) -> str:
-    """What the model is asked about a problem, as at inference."""
+    """Return the question about a problem, as at inference."""
     [message] = test_request(item.problem, item.problem.code, "prompted")
     return message.content
 
@@ -204,7 +203,7 @@ def train(
     report: Report = silent,
     report_to: Sequence[str] = (),
 ) -> Trained:
-    """Train, or go on training; see `sft.train`. `sandboxes`: that grade at a time."""
+    """Train, or resume a training; see `sft.train`. `sandboxes`: that grade at a time."""
     settings = resolved.settings
     rows = [
         {"problem": name, "prompt": [{"role": "user", "content": request(item)}]}

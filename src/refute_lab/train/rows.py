@@ -47,7 +47,7 @@ _GIVEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """What is wrong with a fault, and for which inputs."""
+    """The error of a fault, and the inputs that show it."""
 
     reason: str
     pattern: str
@@ -69,7 +69,7 @@ async def rationale(
     box: AsyncSandbox,
     sampling: Sampling,
 ) -> Rationale:
-    """Why the reference's output follows from the task, for one input.
+    """Ask why the reference's output follows from the task, for one input.
 
     Raises what `Asker.ask` raises besides `ContextTooLong`, and `SandboxUnavailable`.
     """
@@ -99,7 +99,7 @@ async def rationale(
 async def _fault_of(
     answer: Completion, solution: Solution, attempt: AttackingInput, box: AsyncSandbox
 ) -> str | None:
-    """Why a rationale is not to be learned from; None: it is."""
+    """Return the reason not to learn from a rationale; None if it is good."""
     if answer.finish_reason == "length":
         return "cut off"
     text = _reasoning(answer.text)
@@ -170,7 +170,7 @@ class TrainingAnswer:
 
 
 def prompt(solution: Solution, fault: Fault) -> str:
-    """What the method `utgen` asks about this fault, to the byte."""
+    """Return the prompt of the method `utgen` about this fault, to the byte."""
     [message] = test_request(solution.problem(fault.code), fault.code, "prompted")
     return message.content
 
@@ -205,7 +205,7 @@ def vote_turn(
     text: str, solution: Solution, fault: Fault, attempt: AttackingInput
 ) -> tuple[list[Message], str]:
     """The vote's question on the input of an answer (a `completion`), to the byte as it is asked at
-    inference, and what answers it: what that answer goes on with."""
+    inference, and what answers it: the continuation of that answer."""
     request = test_request(solution.problem(fault.code), fault.code, "prompted")
     said = read_test(text, solution.entry_point).before_output
     call = parse_invocation(attempt.call, solution.entry_point)
@@ -218,7 +218,7 @@ def vote_turn(
 async def reads_back(
     text: str, solution: Solution, fault: Fault, attempt: AttackingInput, box: AsyncSandbox
 ) -> bool:
-    """Whether an answer says, to the reader that is used at inference, what it has to say."""
+    """Return whether the reader used at inference finds the right content in an answer."""
     said = read_test(text, solution.entry_point)
     shape = shape_of(solution.problem(fault.code))
     call = await resolve_call(said.call, shape.subject, box, keyword_only=shape.keyword_only)

@@ -3,7 +3,7 @@
 `sft`, `dpo` and `grpo` differ in the trainer that they make; what becomes of it is the same here.
 The folder gets `settings.json`, `log.jsonl` (one record for each step), and a `checkpoint-N` for
 each epoch, every one of them an adapter that `hf:MODEL+DIR/checkpoint-N` loads. Called again after
-a `kill -9` it goes on from the last whole checkpoint.
+a `kill -9` it resumes from the last whole checkpoint.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def silent(record: dict[str, Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What a run has left behind."""
+    """Files of a finished training."""
 
     output: Path
     checkpoints: tuple[Path, ...]
@@ -63,7 +63,7 @@ class Trained:
 def run_trainer(
     make: Make, resolved: Resolved[Any], data: Mapping[str, Any], output: Path, *, report: Report
 ) -> Trained:
-    """Train, or go on training. `data`: what `settings.json` says of it, its `sha256` at least.
+    """Train, or resume a training. `data`: what `settings.json` says of it, its `sha256` at least.
 
     Raises `InputError` where the folder holds a run with other settings or data, `ModelUnavailable`
     where the model cannot be loaded or the memory does not suffice.
@@ -191,7 +191,7 @@ class MetricsLog:
         """Go on after optimizer step `after`; 0: begin anew."""
         kept = [record for record in read_log(path) if int(record.get("step", 0)) <= after]
         self.last = kept[-1] if kept else {}
-        """The record that it goes on after."""
+        """The record that it resumes after."""
         write_atomically(path, "".join(_line(record) for record in kept))
         self._file = path.open("a", encoding="utf-8")
 

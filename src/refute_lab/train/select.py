@@ -1,8 +1,8 @@
-"""Which checkpoint is best: accuracy ∩ attack on a validation split, never on test problems.
+"""Choice of the best checkpoint by accuracy ∩ attack on a validation split, never on test problems.
 
 Each checkpoint writes `n` unit tests for each validation problem, as `utgen` does, without a vote;
 the benchmark's own loop runs and grades them, journalled below the run's folder, so that a killed
-selection goes on. The best adapter is copied to `best/` with a model card.
+selection continues. The best adapter is copied to `best/` with a model card.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Score:
 
     @property
     def value(self) -> float:
-        """What the selection goes by."""
+        """The figure that the selection compares."""
         return self.figures[METRIC].value
 
 

@@ -32,7 +32,7 @@ _LOWEST = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainSettings:
-    """What the result of any training depends on, besides the data and the versions."""
+    """Settings that a training's result depends on, besides data and versions."""
 
     training: ClassVar[str]
     """Name of the command."""
@@ -254,7 +254,7 @@ def resolve(
 
 
 def _of_adapter(path: str, own: Mapping[str, Any]) -> dict[str, Any]:
-    """What an adapter that is trained further lays down. Raises `InputError`."""
+    """Return the settings that an adapter fixes when it is trained further. Raises `InputError`."""
     try:
         config = json.loads((Path(path) / "adapter_config.json").read_text(encoding="utf-8"))
         found = {"lora_rank": int(config["r"]), "lora_alpha": int(config["lora_alpha"])}
@@ -267,7 +267,7 @@ def _of_adapter(path: str, own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _origin(name: str, kind: type[TrainSettings], default: Any) -> str:
-    """Where the default of a setting comes from."""
+    """Return the origin of a setting's default."""
     if kind is SftSettings:
         return "the paper" if name in _PAPER else "default"
     shared = {f.name: f.default for f in fields(TrainSettings)}
@@ -275,7 +275,7 @@ def _origin(name: str, kind: type[TrainSettings], default: Any) -> str:
 
 
 def _machine() -> dict[str, Any]:
-    """What the device offers. Needs torch."""
+    """Return the settings that the device allows. Needs torch."""
     import importlib.util
 
     if importlib.util.find_spec("torch") is None:

@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refute.errors import InputError
-from refute_lab.train.estimate import estimate
 from refute_lab.train.run_folder import Report, Trained, arguments, run_trainer, silent, trainer_of
 from refute_lab.train.settings import Resolved, SftSettings
-from refute_lab.train.tokens import Encoded, encode_all, read_examples, tokenizer_of
+from refute_lab.train.tokens import Encoded, encode_all, estimate, read_examples, tokenizer_of
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback
@@ -40,7 +39,7 @@ class Prepared:
 
     @property
     def sequences(self) -> list[Encoded]:
-        """What the model is shown of the rows."""
+        """Token sequences of the rows, as the model sees them."""
         return self.rows
 
     @property
@@ -79,7 +78,7 @@ def train(
     report: Report = silent,
     report_to: Sequence[str] = (),
 ) -> Trained:
-    """Train, or go on training. `report` gets each record of the log.
+    """Train, or resume a training. `report` gets each record of the log.
 
     `report_to`: trackers of transformers besides (`tensorboard`, `wandb`, ...). Raises as
     `run_trainer`.

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
@@ -31,25 +31,141 @@ from refute.verbs.options import json_option
 from refute.verbs.output import Progress, Shown, apart, consoles, show, silent
 from refute_lab import benches as functions
 from refute_lab.benches import issues
-from refute_lab.datasets.spec import Evaluation, Subset
-from refute_lab.datasets.swe import holds_issues, load_issues
+from refute_lab.datasets.rows import Evaluation, Subset
+from refute_lab.datasets.swe import IssueItem, holds_issues, load_issues
 from refute_lab.figures import Figure
 from refute_lab.runs.executors import Workers, executor_of, on_gpus
-from refute_lab.runs.journal import new_run, read_header
-from refute_lab.runs.records import ErrorRecord
+from refute_lab.runs.journal import ErrorRecord, new_run, read_header, read_run
 from refute_lab.runs.run import Ending, Run, resumed
 from refute_lab.runs.sharing import ModelKeeper
-from refute_lab.swt.grade import Terms
-from refute_lab.swt.tasks import RUN_MEMORY, default_jobs
+from refute_lab.swt.filtering import (
+    RECORDS,
+    FilterRun,
+    FilterSettings,
+    FilterTask,
+    read_filter,
+)
+from refute_lab.swt.predictions import Prediction, read_predictions
+from refute_lab.swt.tasks import RUN_MEMORY, default_jobs, work_on
 from refute_lab.swt.workspaces import as_placed, check_engine
-from refute_lab.verbs.filtering import FilterResult, filter_fixes
-from refute_lab.verbs.grade import FixGradeResult, GradeResult, grade_repairs, grade_samples
+from refute_lab.verbs.grade import (
+    FixGradeResult,
+    GradeResult,
+    Where,
+    grade_repairs,
+    grade_samples,
+)
 from refute_lab.verbs.options import RunOptions, asked_of
+
+# -- filters of fixes ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FilterResult(Shown):
+    """Figures of generated tests as a filter of fixes."""
+
+    found: FilterRun
+
+    @property
+    def complete(self) -> bool:
+        """Return whether every fix has a judgement."""
+        return not self.found.errors
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        from refute_lab.report.issue_grids import filter_document
+
+        return filter_document(self.found)
+
+    def print(self, console: Any) -> None:
+        """Print the result as the command does."""
+        from refute_lab.report.grids import print_grid
+        from refute_lab.report.issue_grids import filter_grid
+
+        print_grid(filter_grid(self.found), console)
+
+
+def filter_fixes(options: BenchOptions, progress: Progress) -> FilterResult:
+    """Judge proposed fixes by the tests of a run of `bench` over issues. Raises as `bench` does."""
+    jobs, run, fixes = options.jobs, options.run, options.fixes
+    if run is None or fixes is None:
+        raise InputError("--filter needs the run whose tests are to filter: --run DIR")
+    doing = executor_of(options.executor, Workers(jobs=jobs, memory=RUN_MEMORY))
+    workspace = options.workspace or "local"
+    header = read_header(run)
+    if header is None or header.get("kind") != "issues":
+        raise InputError(f"{run}: not a run of refute bench over issues")
+    if header.get("task") == "repair":
+        raise InputError(f"{run}: holds fixes, and no tests to filter by")
+    if fixes.is_dir():  # a run of bench that was asked for fixes
+        if (read_header(fixes) or {}).get("task") != "repair":
+            raise InputError(f"{fixes}: not a run of refute bench --task repair")
+        name, fixes = fixes.name, fixes / issues.PREDICTIONS
+    else:
+        name = fixes.name.split(".")[0]
+    folder = run / "filter" / name
+    dataset = options.dataset
+    if header["dataset"] != dataset:
+        raise InputError(f"{run}: is over {header['dataset']}, not {dataset}")
+    check_engine(workspace)
+    proposed = read_predictions(fixes)
+    items = load_issues(dataset, data=options.data, ids=options.chosen_ids, limit=options.limit)
+    tasks = _fix_tasks(items, run, proposed)
+    settings = FilterSettings(
+        dataset=dataset,
+        fixes=str(fixes),
+        fixer=next((one.model for one in proposed.values() if one.model), "None"),
+        tests=" ".join(filter(None, (issues.variant(header), header.get("model")))),
+        workspace=workspace,
+    )
+
+    def work() -> FilterResult:
+        same = "the same command"
+        with Run(folder, settings.header(), RECORDS, again=same) as opened:
+            remark([f"{len(tasks)} fixes into {folder}"])
+            work_on(
+                opened,
+                tasks,
+                settings,
+                jobs=jobs,
+                executor=doing,
+                progress=lambda done: progress(done, len(tasks)),
+                stands=lambda task, record: record.content == task.content,
+            )
+        found = read_filter(folder)
+        remark(f"{id}: not judged: {reason}" for id, reason in found.errors.items())
+        return FilterResult(found)
+
+    return apart(work)
+
+
+def _fix_tasks(
+    items: Sequence[IssueItem], run: Path, proposed: Mapping[str, Prediction]
+) -> list[FilterTask]:
+    """The proposed fixes, each with what the run's journal has for its issue."""
+    chosen = [item for item in items if item.problem.id in proposed]
+    if not chosen:
+        raise InputError(f"no fix for any of the {len(items)} instances")
+    _, records = read_run(run, issues.RECORDS)
+    work = {one.id: one for one in records if not isinstance(one, ErrorRecord)}
+    waiting = [item.problem.id for item in chosen if item.problem.id not in work]
+    if waiting:
+        remark([f"{len(waiting)} fixes have no tests in the run yet, e.g. {waiting[0]}"])
+    tasks = []
+    for item in chosen:
+        id = item.problem.id
+        if id in work:
+            tests = work[id].prediction
+            sure = 1.0 if tests.confidence is None else tests.confidence  # kept at any threshold
+            tasks.append(FilterTask(item, proposed[id].patch, tests.patch, sure))
+    if not tasks:
+        raise InputError(f"{run}: no tests yet for any of the {len(chosen)} fixes")
+    return tasks
 
 
 @dataclass(frozen=True, slots=True)
 class BenchResult(Shown):
-    """What a run over functions came to."""
+    """Figures of a run over functions."""
 
     result: functions.BenchSummary
 
@@ -65,7 +181,7 @@ class BenchResult(Shown):
 
     @property
     def complete(self) -> bool:
-        """Whether every problem has a result; the same call with `run` retries the others."""
+        """Return whether every problem has a result; calling with `run` retries the others."""
         return not (self.result.errors or self.result.missing)
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,7 +191,7 @@ class BenchResult(Shown):
         return bench_document(self.result)
 
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does."""
         from refute_lab.report.bench import print_bench
 
         if self.result.n or not self.result.missing:
@@ -84,7 +200,7 @@ class BenchResult(Shown):
 
 @dataclass(frozen=True, slots=True)
 class IssueBenchResult(Shown):
-    """What a run over issues came to."""
+    """Predictions and grades of a run over issues."""
 
     settings: issues.IssueBenchSettings
     directory: Path
@@ -100,7 +216,7 @@ class IssueBenchResult(Shown):
 
     @property
     def complete(self) -> bool:
-        """Whether every issue has a prediction."""
+        """Return whether every issue has a prediction."""
         good = {id for id, one in self.records.items() if not isinstance(one, ErrorRecord)}
         return good >= set(self.ids)
 
@@ -129,7 +245,7 @@ class IssueBenchResult(Shown):
         return document
 
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does."""
         for one in self.grades.values():
             one.print(console)
         for state, (n, good) in self.claims.items():
@@ -143,7 +259,7 @@ class IssueBenchResult(Shown):
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What tables of the papers vary besides the method; a preset may set it."""
+    """Settings that tables of the papers vary besides the method; a preset may set them."""
 
     visible_tests: int = parameter(0, "Asserts that are shown (MBPP).", at_least=0)
     editor_tests: int = parameter(0, "Asserts shown where code is edited (MBPP).", at_least=0)
@@ -243,8 +359,8 @@ _SETTINGS = ("limit", "runs", "seed", "task", "workspace", "preset")
 def _started(
     options: BenchOptions, own: Collection[str]
 ) -> tuple[Asked, dict[str, Any], Mapping[str, Any], set[str]]:
-    """What is asked and set for the run, its header where it is there already, and the names that
-    are given anew. Of what is set by name, what is not the run's `own` is the method's."""
+    """Return models and settings of the run, its header if it exists, and the names that are given
+    anew. Names set by `--set` that are not the run's `own` belong to the method."""
     told = {name: getattr(options, name) for name in _SETTINGS} | {"ids": options.chosen_ids}
     told = {name: value for name, value in told.items() if value is not None} | {**options.set}
     mine = {name: value for name, value in told.items() if name in own}
@@ -261,7 +377,7 @@ def _started(
 
 
 def _same_file(one: str, other: str) -> bool:
-    """Whether two names of datasets lead to one file."""
+    """Return whether two names of datasets lead to one file."""
     try:
         return Path(one).samefile(other)
     except (OSError, ValueError):
@@ -269,8 +385,8 @@ def _same_file(one: str, other: str) -> bool:
 
 
 def _preset_settings(preset: Preset, mine: Mapping[str, Any]) -> dict[str, Any]:
-    """What a preset says of a bench over issues: of a patch only where one is shown. What it says
-    of grading is taken there."""
+    """Return a preset's settings of a bench over issues: of a patch only if one is shown. Grading
+    reads its own."""
     shown = bool(mine.get("code_patch"))
     return {n: v for n, v in preset.settings.items() if n == "patch_may_be_wrong" and shown}
 
@@ -429,31 +545,16 @@ def _bench_issues(options: BenchOptions, progress: Progress) -> IssueBenchResult
     ids = tuple(item.problem.id for item in items)
     result = IssueBenchResult(made, folder, ids, records, tuple(files), {})
     grader = executor_of(options.executor, Workers(jobs=options.jobs, memory=RUN_MEMORY))
+    where = Where(made.workspace, options.jobs, grader, progress)
     if options.grade and result.complete and made.task == "repair":
+        place = folder / "grades" / files[0].stem
         graded = grade_repairs(
-            items,
-            str(files[0]),
-            made.dataset,
-            folder=folder / "grades" / files[0].stem,
-            again="the same command",
-            timeout=Terms().timeout,
-            workspace=made.workspace,
-            jobs=options.jobs,
-            executor=grader,
-            progress=progress,
+            items, str(files[0]), made.dataset, folder=place, again="the same command", where=where
         )
         result = replace(result, grades={files[0].name: graded})
     elif options.grade and result.complete:
         grades = grade_samples(
-            items,
-            files,
-            made.dataset,
-            folder / "grades",
-            preset=made.preset,
-            workspace=made.workspace,
-            jobs=options.jobs,
-            executor=grader,
-            progress=progress,
+            items, files, made.dataset, folder / "grades", preset=made.preset, where=where
         )
         result = replace(result, grades=grades)
     return result
@@ -464,7 +565,7 @@ def _bench_issues(options: BenchOptions, progress: Progress) -> IssueBenchResult
 
 class _Bench(MethodCommand):
     def named(self, given: Mapping[str, Any]) -> str | None:
-        """The method that is named, or that of the run that goes on."""
+        """The method that is named, or that of a resumed run."""
         name, run = super().named(given), given.get("run")
         if name is not None or run is None:
             return name

@@ -35,7 +35,7 @@ class CheatsOptions:
 @offered(CheatsOptions)
 @json_option
 def command(options: CheatsOptions, as_json: bool) -> int:
-    """Try programs and tests that cheat, and their honest twins, on a grader.
+    """Run known reward hacks and their honest twins against a grader; list those it rewards.
 
     Without --grader on refute's own. NAMES: only those whose name contains one of them. A cheat
     that is paid, or a twin that is not, makes the exit status 1.

@@ -20,33 +20,29 @@ from refute.core.remarks import remark
 from refute.errors import UNAVAILABLE, InputError, Unavailable
 from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.options import json_option
-from refute.verbs.output import Shown, show
+from refute.verbs.output import show
 from refute.workspace.archives import pack, unpack
 from refute.workspace.contract import Base
 from refute_lab.adapters import harbor, harbor_issues
-from refute_lab.adapters.rows import Answers, rows
+from refute_lab.adapters.scoring import Answers, rows
 from refute_lab.datasets.swe import IssueItem, holds_issues, load_issues
 from refute_lab.swt.workspaces import prepared
 from refute_lab.train.data import write_lines
 from refute_lab.verbs.data_faults import BuildFixOptions, build_fix
 from refute_lab.verbs.data_issues import BuildOptions, StatisticsOptions, build_swt, statistics
-from refute_lab.verbs.options import Rows, show_tables
+from refute_lab.verbs.options import Plain, Rows, show_tables
 
 
 @dataclass(frozen=True, slots=True)
-class Exported(Shown):
-    """What was written."""
+class Exported(Plain):
+    """Number and place of the written problems."""
 
     output: Path
     rows: int
     """Problems."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document."""
-        return {"output": str(self.output), "rows": self.rows}
-
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does."""
         console.print(f"{self.rows} problems into {self.output}", markup=False)
 
 
@@ -66,8 +62,7 @@ class RowsOptions(Rows):
 def write_rows(
     dataset: str | None = None, *, options: RowsOptions | None = None, **given: Any
 ) -> Exported:
-    """Write a row for each problem of a dataset (`refute_lab.adapters.rows.rows`), or a Harbor task
-    (`refute_lab.adapters.harbor`).
+    """Write a row for each problem of a dataset, or a Harbor task.
 
     The verifiers' images install refute from where this copy came from. `options`: a `RowsOptions`,
     or its fields by name. Raises `InputError`, `SandboxUnavailable`, and of issues
@@ -112,8 +107,8 @@ def _say_source() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared(Shown):
-    """What is in the cache now."""
+class Prepared(Plain):
+    """Trees and environments that the cache holds now."""
 
     ready: tuple[str, ...]
     """Ids of the issues whose tree and environment are there."""
@@ -124,19 +119,11 @@ class Prepared(Shown):
 
     @property
     def complete(self) -> bool:
-        """Whether all could be built."""
+        """Return whether all could be built."""
         return not self.errors
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document."""
-        return {
-            "ready": list(self.ready),
-            "errors": dict(self.errors),
-            "archived": self.archived,
-        }
-
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does."""
         archived = f", {self.archived} trees and environments archived" * bool(self.archived)
         console.print(f"{len(self.ready)} ready, {len(self.errors)} not{archived}")
 
@@ -191,7 +178,7 @@ def prepare(
 
 @click.group("data")
 def command() -> None:
-    """Build benchmarks of issues or of faulty programs, and look at them."""
+    """Build benchmarks of issues and of faulty programs; show their figures."""
 
 
 @command.command("build-swt", cls=MethodCommand, more=(BuildOptions,))

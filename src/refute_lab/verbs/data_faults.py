@@ -21,28 +21,28 @@ from refute.errors import InputError
 from refute.sandbox import Outcome, OutOfMemory, Raised, Returned, Sandbox, TimedOut
 from refute.source.literals import NotLiteral, source_of
 from refute.source.syntax import try_parse
-from refute.verbs.output import Shown, apart
+from refute.verbs.output import apart
 from refute_lab.benches.grade import ProgramGrade, grade_program
 from refute_lab.benches.oracle import expected_outputs
 from refute_lab.benches.records import RECORDS, FunctionRecord
-from refute_lab.benches.settings import stored_settings
+from refute_lab.benches.summary import stored_settings
 from refute_lab.datasets import Item, load
-from refute_lab.runs.journal import read_run
-from refute_lab.runs.records import ErrorRecord
+from refute_lab.runs.journal import ErrorRecord, read_run
+from refute_lab.verbs.options import Plain
 
 # -- faulty ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which faulty programs are kept: of a pass rate over the private tests from `least` to `most`,
-    in [0, 1], and at least one test failed."""
+    """Bounds of kept programs: a pass rate over the private tests from `least` to `most`, in [0,
+    1], and at least one test failed."""
 
     least: float = 0.0
     most: float = 1.0
 
     def fits(self, rate: float) -> bool:
-        """Whether a program that passes this share of the tests is kept."""
+        """Return whether a program that passes this share of the tests is kept."""
         return self.least <= rate <= self.most and rate < 1.0
 
 
@@ -151,8 +151,8 @@ def row_of(item: Item, fault: FaultyProgram) -> dict[str, Any] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class BuiltFix(Shown):
-    """What became of the programs."""
+class BuiltFix(Plain):
+    """Counts of kept and dropped programs."""
 
     output: Path
     kept: int
@@ -167,19 +167,8 @@ class BuiltFix(Shown):
     models: Mapping[str, int]
     """... and which model wrote them."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document."""
-        return {
-            "output": str(self.output),
-            "kept": self.kept,
-            "problems": self.problems,
-            "programs": dict(self.programs),
-            "errors": dict(self.errors),
-            "models": dict(self.models),
-        }
-
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does."""
         console.print(f"{self.kept} of {self.problems} problems into {self.output}", markup=False)
         for what, counts in (
             ("programs", self.programs),

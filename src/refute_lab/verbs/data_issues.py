@@ -10,29 +10,34 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field
 from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
+from rich.table import Table
+
 from refute.core.parameters import options_with, parameter
 from refute.core.problems import IssueProblem
 from refute.core.remarks import remark
 from refute.core.starting import Variable
 from refute.core.storage import parse_json, read_file, write_output
-from refute.errors import InputError
+from refute.errors import InputError, WorkspaceUnavailable
 from refute.verbs.output import Shown
 from refute.workspace.contract import Recipe
 from refute.workspace.factory import open_workspace, prepare
 from refute.workspace.infer import infer_recipe
+from refute.workspace.patches import FilePatch, file_patches
 from refute.workspace.repositories import Clone, GitFailed, find_clone
 from refute_lab.datasets.rows import read_rows
 from refute_lab.datasets.swe import IssueItem, load_issues
+from refute_lab.report.grids import Grid, count_cell, row_of
 from refute_lab.runs.run import Run
-from refute_lab.swt import statistics as table1
 from refute_lab.swt.build import (
+    REASONS,
     BuildSettings,
     BuiltBenchmark,
     Place,
@@ -57,6 +62,171 @@ if TYPE_CHECKING:
     from refute_lab.report.grids import Grid
 
 
+# -- statistics ------------------------------------------------------------------------------------
+
+
+_WORD = re.compile(r"\w+(?:['’]\w+)?|[^\w\s]")
+
+Finder = Callable[[str], Clone]
+"""Repository -> its clone. Raises `WorkspaceUnavailable`."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkFigure:
+    """Mean and maximum of one property over the instances for which it is known."""
+
+    group: str
+    name: str
+    mean: float
+    max: float
+    instances: int
+
+
+def benchmark_figures(
+    rows: Iterable[Mapping[str, Any]], finder: Finder | None = None
+) -> tuple[BenchmarkFigure, ...]:
+    """Table 1's figures, those of which nothing is known left out.
+
+    `rows`: SWE-bench's fields; the counts of existing and of added tests come from `measured`,
+    which `refute data build-swt` writes and a golden run tells. Without it the lists of the row are
+    counted: its PASS_TO_PASS are the tests that pass in both states, most of them existing ones.
+    `finder`: where to count the files and lines of the
+    repositories; None: they are not counted. Words are counted with punctuation, as the paper's
+    tokenizer does, within about a per cent.
+    """
+    found: dict[tuple[str, str], list[float]] = {}
+
+    def note(group: str, name: str, value: float) -> None:
+        found.setdefault((group, name), []).append(value)
+
+    sizes: dict[tuple[str, str], tuple[int, int] | None] = {}
+    for row in rows:
+        note("issue", "words", len(_WORD.findall(row["problem_statement"])))
+        if finder is not None:
+            place = (row["repo"], row["base_commit"])
+            if place not in sizes:
+                sizes[place] = _size(finder, *place)
+            size = sizes[place]
+            if size is not None:
+                note("codebase", "files", size[0])
+                note("codebase", "lines", size[1])
+        _note_tests(row, note)
+        for group, name in (("golden patch", "patch"), ("golden tests", "test_patch")):
+            parts = file_patches(row[name])
+            note(group, "files edited", len(parts))
+            note(group, "lines edited", sum(map(_lines, parts)))
+    return tuple(
+        BenchmarkFigure(group, name, sum(values) / len(values), max(values), len(values))
+        for (group, name), values in sorted(found.items(), key=lambda item: _order(*item[0]))
+    )
+
+
+_ORDER = ("issue", "codebase", "listed tests", "existing tests", "golden tests", "golden patch")
+_NAMES = {"f2p": "F→P", "f2f": "F→F", "p2p": "P→P", "p2f": "P→F"}
+_INNER = (
+    *_NAMES.values(),
+    *("total", "added", "removed", "coverage %", "coverage % besides"),
+    *("files", "lines", "files edited"),
+)
+
+
+def _order(group: str, name: str) -> tuple[int, int]:
+    return _ORDER.index(group), _INNER.index(name) if name in _INNER else len(_INNER)
+
+
+def _note_tests(row: Mapping[str, Any], note: Callable[[str, str, float], None]) -> None:
+    measured = row.get("measured")
+    if not isinstance(measured, Mapping) or "existing" not in measured:
+        for field, name in (("FAIL_TO_PASS", "F→P"), ("PASS_TO_PASS", "P→P")):
+            if row.get(field) is not None:
+                note("listed tests", name, len(row[field]))
+        return
+    for group, field in (("existing tests", "existing"), ("golden tests", "golden")):
+        for kind, name in _NAMES.items():
+            note(group, name, measured[field].get(kind, 0))
+    note("existing tests", "total", sum(measured["existing"].values()))
+    note("golden tests", "added", measured["added"])
+    note("golden tests", "removed", measured["removed"])
+    if measured.get("coverage") is not None:  # of X*, so that the two are 100
+        note("existing tests", "coverage %", 100 * measured["coverage"])
+        note("golden tests", "coverage % besides", 100 - 100 * measured["coverage"])
+
+
+def _lines(part: FilePatch) -> int:
+    return len(part.added) + len(part.removed)
+
+
+def _size(finder: Finder, repo: str, commit: str) -> tuple[int, int] | None:
+    try:
+        return codebase(finder(repo), commit)
+    except (WorkspaceUnavailable, GitFailed):
+        return None
+
+
+def codebase(clone: Clone, commit: str) -> tuple[int, int]:
+    """Python files at a commit and the lines in them, tests included. Raises `GitFailed`."""
+    listed = clone.git("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0")
+    blobs = [
+        entry.split(b"\t")[0].split()[2]
+        for entry in listed
+        if entry.endswith(b".py") and entry.split()[1] == b"blob"
+    ]
+    if not blobs:
+        return 0, 0
+    data = clone.git("cat-file", "--batch", given=b"\n".join(blobs) + b"\n")
+    lines = at = 0
+    while at < len(data):
+        end = data.index(b"\n", at)
+        size = int(data[at:end].split()[2])
+        lines += data.count(b"\n", end + 1, end + 1 + size)
+        at = end + 1 + size + 1
+    return len(blobs), lines
+
+
+# -- benchmarks ------------------------------------------------------------------------------------
+
+
+def print_built(title: str, built: BuiltBenchmark, console: Console) -> None:
+    """Print how many pull requests each stage dropped, and how many are kept."""
+    table = Table("stage", "", "pull requests", title=title)
+    for reason, stage in REASONS.items():
+        if built.dropped.get(reason):
+            table.add_row(str(stage), reason, str(built.dropped[reason]))
+    if built.unavailable:
+        table.add_row("3", "tests cannot be run (fix it, call again)", str(len(built.unavailable)))
+    table.add_row("", "kept", str(len(built.rows)))
+    console.print(table)
+
+
+def statistics_grids(
+    title: str,
+    figures: Sequence[BenchmarkFigure],
+    repositories: Mapping[str, int],
+    changes: Mapping[str, int],
+) -> list[Grid]:
+    """Table 1, Figure 2, and what golden tests do to tests."""
+    rows = [
+        row_of(one.group, one.name, *(count_cell(value, ",.1f") for value in (one.mean, one.max)),
+               count_cell(one.instances))
+        for one in figures
+    ]  # fmt: skip
+    return [
+        Grid("swt-1", title, ("", "figure", "mean", "max", "instances"), tuple(rows)),
+        _shares("repositories", "instances by repository", repositories),
+        _shares("changes", "golden tests that", changes),
+    ]
+
+
+def _shares(name: str, title: str, counts: Mapping[str, int]) -> Grid:
+    """Make a table of how many instances are of each kind."""
+    total = sum(counts.values())
+    rows = [
+        row_of(kind, count_cell(count), count_cell(100 * count / total, ".1f"))
+        for kind, count in counts.items()
+    ]
+    return Grid(name, title, ("", "instances", "%"), tuple(rows))
+
+
 @dataclass(frozen=True, slots=True)
 class BuildResult(Shown):
     """A benchmark that was made of pull requests."""
@@ -69,7 +239,7 @@ class BuildResult(Shown):
 
     @property
     def complete(self) -> bool:
-        """Whether all tests could be run; the same call tries the others again."""
+        """Return whether all tests could be run; the same call tries the others again."""
         return not self.built.unavailable
 
     def to_dict(self) -> dict[str, Any]:
@@ -83,8 +253,7 @@ class BuildResult(Shown):
         }
 
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
-        from refute_lab.swt.statistics import print_built
+        """Print the result as the command does."""
 
         print_built(str(self.output), self.built, console)
 
@@ -95,7 +264,7 @@ class StatisticsResult(Tabled):
 
     name: str
     instances: int
-    figures: tuple[table1.BenchmarkFigure, ...]
+    figures: tuple[BenchmarkFigure, ...]
     repositories: Mapping[str, int] = field(default_factory=dict)
     """Repository -> its instances (Figure 2), the largest first."""
     changes: Mapping[str, int] = field(default_factory=dict)
@@ -112,7 +281,6 @@ class StatisticsResult(Tabled):
 
     def tables(self) -> list[Grid]:
         """Table 1, Figure 2, and what golden tests do to tests."""
-        from refute_lab.swt.statistics import statistics_grids
 
         title = f"{self.name}: {self.instances} instances"
         return statistics_grids(title, self.figures, self.repositories, self.changes)
@@ -227,7 +395,7 @@ def statistics(
     finder = (lambda repo: find_clone(repo, places)) if counted else None
     keys = [item.key for item in items]
     measures = _built(name) if chosen.graded is None else measured(chosen.graded, keys)
-    figures = table1.statistics(_with_measures(items, measures), finder)
+    figures = benchmark_figures(_with_measures(items, measures), finder)
     repositories = Counter(item.problem.repo for item in items)
     changes = Counter(change_of_tests(key.test_patch) for key in keys)
     return StatisticsResult(
@@ -240,7 +408,7 @@ def statistics(
 
 
 def _built(rows: str) -> dict[str, Any]:
-    """What `build-swt` measured and wrote into the rows of a file, by instance."""
+    """Return, by instance, the measures that `build-swt` wrote into the rows of a file."""
     if not Path(rows).is_file():
         return {}
     return {row.fields["instance_id"]: row.fields.get("measured") for row in read_rows(Path(rows))}

@@ -12,7 +12,7 @@ from refute.verbs.output import print_list
 @json_option
 def command(as_json: bool) -> None:
     """List the datasets: refute's own, and those of installed packages."""
-    from refute_lab.datasets.spec import DATASETS
+    from refute_lab.datasets.rows import DATASETS
 
     rows = [{"name": s.name, "of": s.level, "summary": s.summary} for s in DATASETS.all()]
     print_list(rows, as_json=as_json)

@@ -23,8 +23,7 @@ from refute.workspace.factory import Backend
 from refute_lab.datasets.swe import IssueItem, load_issues
 from refute_lab.figures import Figure
 from refute_lab.runs.executors import Executor, Workers, executor_of
-from refute_lab.runs.journal import new_run, read_header
-from refute_lab.runs.records import ErrorRecord
+from refute_lab.runs.journal import ErrorRecord, new_run, read_header
 from refute_lab.runs.run import Run
 from refute_lab.swt.grade import Mode, Terms
 from refute_lab.swt.grade_records import (
@@ -47,17 +46,16 @@ from refute_lab.swt.repair import (
     FixSummary,
     RepairSettings,
     gold_fixes,
-    grade_fixes,
     summarize_fixes,
     write_results,
 )
 from refute_lab.swt.tasks import (
     RUN_MEMORY,
+    Doing,
     GradingSettings,
     GradingTask,
     check_growth,
-    default_jobs,
-    grade_tasks,
+    work_on,
 )
 from refute_lab.swt.verdict import Executable
 from refute_lab.swt.workspaces import check_engine
@@ -95,12 +93,12 @@ class GradeResult(Shown):
 
     @property
     def complete(self) -> bool:
-        """Whether every instance has a grade; the same call with `run` retries the others."""
+        """Return whether every instance has a grade; calling with `run` retries the others."""
         return not self.summary.errors
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
-        from refute_lab.report.grade import grade_document
+        from refute_lab.report.bench import grade_document
 
         ids = [item.problem.id for item in self.items]
         place = str(self.directory)
@@ -108,8 +106,8 @@ class GradeResult(Shown):
         return document if self.reference is None else {**document, "reference": self.reference}
 
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
-        from refute_lab.report.grade import print_grades
+        """Print the result as the command does."""
+        from refute_lab.report.bench import print_grades
 
         print_grades(self.title, self.summary, console, self.columns)
 
@@ -196,13 +194,8 @@ def grade(
         name = f"{Path(chosen.dataset).name.split('.')[0]}-{model}"
         return chosen.run or new_run(chosen.runs_dir, name)
 
-    how: dict[str, Any] = {
-        "folder": folder,
-        "workspace": chosen.workspace or "local",
-        "jobs": chosen.jobs,
-        "executor": doing,
-        "progress": progress,
-    }
+    where = Where(chosen.workspace or "local", chosen.jobs, doing, progress)
+    how: dict[str, Any] = {"folder": folder, "where": where}
 
     def work() -> GradeResult | FixGradeResult:
         if of_fixes:
@@ -227,6 +220,27 @@ def grade(
     return apart(work)
 
 
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The place of the work, and who hears how far it is."""
+
+    workspace: Backend = "local"
+    jobs: int | None = None
+    executor: Executor | None = None
+    progress: Progress = silent
+
+    def work_on(self, run: Run[Any], tasks: Sequence[GradingTask], settings: Doing) -> None:
+        """Do the tasks; see `swt.tasks.work_on`."""
+        work_on(
+            run,
+            tasks,
+            settings,
+            jobs=self.jobs,
+            executor=self.executor,
+            progress=lambda done: self.progress(done, len(tasks)),
+        )
+
+
 def grade_predictions(
     items: Sequence[IssueItem],
     predictions: str,
@@ -236,10 +250,7 @@ def grade_predictions(
     again: str = "",
     terms: Terms = _TERMS,
     types: tuple[PatchType, ...] = ("vanilla",),
-    workspace: Backend = "local",
-    jobs: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress = silent,
+    where: Where = Where(),
 ) -> GradeResult:
     """Grade a file of predictions ("gold": the golden tests) for the items.
 
@@ -247,23 +258,15 @@ def grade_predictions(
     command that resumes it.
     """
     tasks, model = tasks_of(items, predictions)
-    check_engine(workspace)
-    settings = GradingSettings(dataset, predictions, model, terms, workspace, types)
+    check_engine(where.workspace)
+    settings = GradingSettings(dataset, predictions, model, terms, where.workspace, types)
     directory = folder if isinstance(folder, Path) else folder(model)
     again = again or f"the same command and --run {directory}"
     header = settings.header(tasks, read_header(directory))
     with Run(directory, header, RECORDS, again=again) as run:
         check_growth(directory, run.records, tasks, dataset)
         remark([f"{len(tasks)} instances into {directory}"])
-        total = len(tasks)
-        grade_tasks(
-            run,
-            tasks,
-            settings,
-            jobs=jobs,
-            executor=executor,
-            progress=lambda done: progress(done, total),
-        )
+        where.work_on(run, tasks, settings)
         records = dict(run.records)
     title = f"{Path(dataset).name}, {model}"
     result = GradeResult(title, dataset, tuple(items), records, directory)
@@ -278,10 +281,7 @@ def grade_samples(
     directory: Path,
     *,
     preset: str | None = None,
-    workspace: Backend = "local",
-    jobs: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress = silent,
+    where: Where = Where(),
 ) -> dict[str, GradeResult]:
     """Grade the predictions that `bench` wrote, in folders below `directory`.
 
@@ -298,10 +298,7 @@ def grade_samples(
             folder=directory / file.stem,
             again="the same command",
             terms=Terms(executable=ruled.executable),
-            workspace=workspace,
-            jobs=jobs,
-            executor=executor,
-            progress=progress,
+            where=where,
         )
         for file in files
     ]
@@ -315,14 +312,14 @@ def grade_samples(
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """What a preset may say of grading."""
+    """Rules of grading that a preset may set."""
 
     executable: Executable = "own"
     columns: Columns = "later"
 
 
 def _rules(preset: str | None, **given: Any) -> _Rules:
-    """What was given, else what the preset says."""
+    """Return the given rules; the preset's for the others."""
     told = {name: value for name, value in given.items() if value is not None}
     known = {one.name for one in fields(_Rules)}
     values = preset_of(preset, "issue").settings
@@ -334,8 +331,8 @@ def tasks_of(
     predictions: str,
     gold: Mapping[str, Prediction] | None = None,
 ) -> tuple[list[GradingTask], str]:
-    """What is graded, and the name of the model that predicted it. `gold`: what "gold" stands for;
-    None: the golden tests."""
+    """Return the tasks to grade, and the name of the predicting model. `gold`: the predictions that
+    "gold" stands for; None: the golden tests."""
     if predictions == "gold":
         found = dict(gold or gold_predictions(item.key for item in items))
     else:
@@ -421,19 +418,19 @@ class FixGradeResult(Shown):
 
     @property
     def complete(self) -> bool:
-        """Whether every instance has a grade; the same call with `run` retries the others."""
+        """Return whether every instance has a grade; calling with `run` retries the others."""
         return not self.summary.errors
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
-        from refute_lab.report.grade import fix_grades_document
+        from refute_lab.report.bench import fix_grades_document
 
         place = str(self.directory)
         return fix_grades_document(self.dataset, self.summary, self.ids, self.records, place)
 
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
-        from refute_lab.report.grade import print_fix_grades
+        """Print the result as the command does."""
+        from refute_lab.report.bench import print_fix_grades
 
         print_fix_grades(self.title, self.summary, console)
 
@@ -445,31 +442,21 @@ def grade_repairs(
     *,
     folder: Path | Callable[[str], Path],
     again: str = "",
-    timeout: float,
-    workspace: Backend = "local",
-    jobs: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress = silent,
+    timeout: float = _TERMS.timeout,
+    where: Where = Where(),
 ) -> FixGradeResult:
     """Grade a file of fixes ("gold": the golden patches) for the items."""
     gold = gold_fixes([item.key for item in items]) if predictions == "gold" else None
     tasks, model = tasks_of(items, predictions, gold)
-    check_engine(workspace)
-    settings = RepairSettings(dataset, predictions, model, timeout, workspace)
+    check_engine(where.workspace)
+    settings = RepairSettings(dataset, predictions, model, timeout, where.workspace)
     directory = folder if isinstance(folder, Path) else folder(model)
     again = again or f"the same command and --run {directory}"
     header = settings.header(tasks, read_header(directory))
     with Run(directory, header, FIX_RECORDS, again=again) as run:
         check_growth(directory, run.records, tasks, dataset)
         remark([f"{len(tasks)} instances into {directory}"])
-        grade_fixes(
-            run,
-            tasks,
-            settings,
-            jobs=jobs or default_jobs(),
-            executor=executor,
-            progress=lambda done: progress(done, len(tasks)),
-        )
+        where.work_on(run, tasks, settings)
         records = dict(run.records)
     results, wrong = write_results(directory, tasks, records)
     remark([f"SWE-bench's report: {results}; fixes that apply and resolve nothing: {wrong}"])

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
+import msgspec
 
 from refute.core.parameters import parameter
 from refute.models.asking import Asked
-from refute.verbs.output import consoles, show
+from refute.verbs.output import Shown, consoles, show
 from refute.workspace.factory import Backend
 from refute_lab.runs.executors import Executor
 
 if TYPE_CHECKING:
     from refute_lab.verbs.report import Tabled
+
+
+class Plain(Shown):
+    """A result whose JSON document has its fields."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        document: dict[str, Any] = json.loads(msgspec.json.encode(self, enc_hook=str))
+        return document
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +81,7 @@ class Tables:
 
 
 def asked_of(options: Asked) -> Asked:
-    """What the options of a verb say about methods and models alone."""
+    """Return the part of a verb's options that is about methods and models."""
     return Asked(**{one.name: getattr(options, one.name) for one in fields(Asked)})
 
 

@@ -44,7 +44,7 @@ class Tabled(Shown):
         raise NotImplementedError
 
     def print(self, console: Console) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does."""
         for grid in self.tables():
             if grid.shown:
                 print_grid(grid, console)
@@ -98,7 +98,7 @@ class FunctionReport(_Report):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
-        from refute_lab.report.study_page import functions_document
+        from refute_lab.report.page import functions_document
 
         return functions_document(self.studies)
 
@@ -127,7 +127,7 @@ class IssueReport(_Report):
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
         from refute_lab.report.issue_grids import filter_document
-        from refute_lab.report.study_page import study_document
+        from refute_lab.report.page import study_document
 
         return {
             "studies": [study_document(one, as_model=self.paper_model) for one in self.studies],
@@ -136,7 +136,7 @@ class IssueReport(_Report):
 
     def page(self) -> str:
         """A self-contained HTML page."""
-        from refute_lab.report.study_page import render_studies
+        from refute_lab.report.page import render_studies
 
         return render_studies(self.studies, self.filters, as_model=self.paper_model)
 

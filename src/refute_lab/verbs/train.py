@@ -34,10 +34,10 @@ from refute_lab.verbs.training_data import (
 )
 
 if TYPE_CHECKING:
-    from refute_lab.train.estimate import Estimate
     from refute_lab.train.run_folder import Trained
     from refute_lab.train.select import CheckpointChoice
     from refute_lab.train.settings import Resolved, TrainSettings
+    from refute_lab.train.tokens import Estimate
 
 Told = Callable[[dict[str, Any]], None]
 """Is told each optimizer step: `step`, `loss` and what else the log holds."""
@@ -52,7 +52,7 @@ def _tell(record: dict[str, Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SftEstimate(Shown):
-    """What a training would take."""
+    """Memory and time that a training would take."""
 
     settings: Resolved[Any]
     estimate: Estimate
@@ -65,7 +65,7 @@ class SftEstimate(Shown):
         }
 
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does."""
         from refute_lab.verbs.training_data import print_estimate
 
         print_estimate(self.estimate, console)
@@ -88,7 +88,7 @@ class SftResult(Shown):
         }
 
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does."""
         output, count = self.trained.output, len(self.trained.checkpoints)
         done = f"{self.trained.steps} steps, {count} checkpoints in {output}"
         following = f"next: refute train select {output} --validation FILE"
@@ -114,7 +114,7 @@ class SelectResult(Shown):
         }
 
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does."""
         from refute_lab.verbs.training_data import print_selection
 
         print_selection(self.selection, console)
@@ -173,7 +173,7 @@ def fit(
     name, what = _DATA[training]
     file = _file_of(chosen.data, name)
     if chosen.dry_run and extras.missing("train"):
-        from refute_lab.train.estimate import rough_estimate
+        from refute_lab.train.tokens import rough_estimate
 
         return SftEstimate(resolved, rough_estimate(file, resolved.settings))
     extras.need("train", "training")
@@ -204,7 +204,7 @@ def _chosen(kind: type[Chosen], options: Chosen | None, given: Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class _Scoring:
-    """How checkpoints are scored."""
+    """Options of scoring checkpoints."""
 
     n: int = parameter(3, "Tests for each problem.", at_least=1, by_name=True)
     problems: int | None = parameter(
@@ -280,7 +280,7 @@ def train(
 
     `options`: a `TrainOptions`, or its fields and those of `SftSettings` by name. `data_model`:
     "none" for mutations and inputs of the search, without reasoning, which is not the paper's data;
-    call `training_data` first for other data. `progress` is told how far the data is, and `made`
+    call `training_data` first for other data. `progress` receives how far the data is, and `made`
     the data before the training begins. The same call resumes where it was stopped.
     """
     name = None if source is None else str(source)

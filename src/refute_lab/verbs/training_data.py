@@ -37,8 +37,8 @@ from refute_lab.verbs.options import asked_of
 
 if TYPE_CHECKING:
     from refute_lab.train.data_contract import BuiltData, Plan
-    from refute_lab.train.estimate import Estimate
     from refute_lab.train.select import CheckpointChoice
+    from refute_lab.train.tokens import Estimate
 
 
 StageProgress = Callable[[str, int, int], None]
@@ -63,14 +63,14 @@ class TrainingData(Shown):
         return {"output": str(self.directory), **self.figures}
 
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does."""
 
         print_data(self.figures, self.directory, console)
 
 
 @dataclass(frozen=True, slots=True)
 class DataPlan(Shown):
-    """What making the data would take."""
+    """Work and time that making the data would take."""
 
     settings: DataSettings
     plan: Plan
@@ -80,7 +80,7 @@ class DataPlan(Shown):
         return {"settings": asdict(self.settings), **asdict(self.plan)}
 
     def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
+        """Print the result as the command does."""
 
         print_plan(self.plan, console)
 
@@ -261,7 +261,7 @@ def _share(how: str | None, with_model: bool) -> float:
 
 
 def print_plan(found: Plan, console: Console) -> None:
-    """What making the data would take, by stage, and why tasks fall out."""
+    """Print the work of making the data by stage, and the reasons for dropping tasks."""
     title = f"{found.read:,} tasks read, {found.solutions:,} solutions, at most {found.rows:,} rows"
     table = Table("stage", "tasks", "requests", "answers", "tokens in", "tokens out", title=title)
     for s in found.stages:
@@ -274,7 +274,7 @@ def print_plan(found: Plan, console: Console) -> None:
 
 
 def print_data(card: Mapping[str, Any], directory: Path, console: Console) -> None:
-    """What went into each stage and came out; `card` as `train.card.figures` makes it."""
+    """Print each stage's counts in and out; `card` as `train.card.figures` makes it."""
     table = Table("stage", "in", "out", "fell out", title=f"{directory}")
     for stage in card["stages"]:
         reasons = ", ".join(f"{reason} {n:,}" for reason, n in stage["fell_out"].items())
@@ -291,7 +291,7 @@ def print_data(card: Mapping[str, Any], directory: Path, console: Console) -> No
 
 
 def print_estimate(found: Estimate, console: Console) -> None:
-    """What a training would take."""
+    """Print the memory and time that a training would take."""
     _say(console, f"rows     {found.rows:,} ({found.too_long:,} too long)")
     _say(console, f"steps    {found.steps:,}")
     about = "about " if found.memory_gib is None else ""

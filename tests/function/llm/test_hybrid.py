@@ -25,7 +25,7 @@ from refute.models.contract import Message
 from refute.sandbox import NotRun, Outcome, Raised, Returned, values
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
 from refute_lab.benches.records import stored_log
-from refute_lab.runs.records import as_data
+from refute_lab.runs.journal import as_data
 
 from .scripted import DirectAsker, MadeUp, TrustingBox, asker, source, table_of, trace_of
 

@@ -20,7 +20,7 @@ from refute.function.llm.results import NO_EXCEPTION
 from refute.models.asking import Asked
 from refute.models.contract import Message
 from refute.prompts import digest_of, prompts_from, render
-from refute_lab.datasets.spec import Item, evaluated
+from refute_lab.datasets.rows import Item, evaluated
 
 from .scripted import TrustingBox, asker, trace_of
 

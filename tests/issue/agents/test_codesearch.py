@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from refute_lab.baselines.codesearch import LONGEST, CodeSearch
+from refute_lab.baselines.methods.autocoderover import LONGEST, CodeSearch
 
 FORMS = '''"""Forms."""
 

@@ -217,7 +217,7 @@ def test_a_preset_is_started_by_its_name(
     [
         (None, False, "name an agent with --set agent"),
         ("  ", True, "name an agent with --set agent"),
-        ("claude", True, "no preset"),
+        ("claude", True, "not a preset"),
         ("codex", False, "add --set network=true"),
         ("aider", True, "no program 'aider' on PATH"),
     ],

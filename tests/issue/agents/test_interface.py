@@ -9,22 +9,22 @@ import pytest
 
 from refute.issue.drafting.steady import steady
 from refute.workspace.contract import Workspace
-from refute_lab.baselines.aci import (
-    Action,
-    Actions,
-    Misused,
-    documentation,
-    native_tools,
-    read_text,
-)
-from refute_lab.baselines.aci.actions import (
+from refute_lab.baselines.aci_actions import (
     LONGEST_COMMAND,
     OUTPUT,
+    Actions,
     broken_syntax,
     replaced,
     runs_tests,
     shown,
     undefined_names,
+)
+from refute_lab.baselines.aci_commands import (
+    Action,
+    Misused,
+    documentation,
+    native_tools,
+    read_text,
 )
 
 from ..projects import Project
@@ -170,7 +170,7 @@ def test_paths_stay_in_the_tree(actions: Actions, workspace: Workspace) -> None:
     assert "[README.md" in does(actions, "open ../README.md")
     assert "is a folder" in does(actions, "open .")
     workspace.write("latin.txt", b"\xff")
-    assert "no text in UTF-8" in does(actions, "open ../latin.txt")
+    assert "not UTF-8 text" in does(actions, "open ../latin.txt")
 
 
 def test_the_shell_keeps_its_folder_only(actions: Actions) -> None:

@@ -34,10 +34,9 @@ from refute_lab.swt.pull_requests import (
     resolved_issues,
 )
 from refute_lab.swt.states import PatchedState, state_reports
-from refute_lab.swt.statistics import codebase, statistics
 from refute_lab.swt.verdict import counted_lines
 from refute_lab.swt.workspaces import recipe_of_row
-from refute_lab.verbs.data_issues import build_swt, own_releases
+from refute_lab.verbs.data_issues import benchmark_figures, build_swt, codebase, own_releases
 
 from ...diffing.repositories import commit, git
 
@@ -427,11 +426,11 @@ def test_malformed_pull_requests_are_named(
 def test_statistics_of_rows_without_measurements() -> None:
     row = {"problem_statement": "It doesn't work.", "patch": "", "test_patch": "",
            "FAIL_TO_PASS": ["a", "b"], "PASS_TO_PASS": []}  # fmt: skip
-    figures = {(f.group, f.name): f.mean for f in statistics([row])}
+    figures = {(f.group, f.name): f.mean for f in benchmark_figures([row])}
     assert figures["issue", "words"] == 4
     assert figures["listed tests", "F→P"] == 2
     assert ("existing tests", "total") not in figures
-    assert statistics([]) == ()
+    assert benchmark_figures([]) == ()
 
 
 def test_releases_of_the_project_itself_are_told(tmp_path: Path) -> None:

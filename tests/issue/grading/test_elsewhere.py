@@ -16,12 +16,12 @@ from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs.executors import Executor, Workers, executor_of
 from refute_lab.runs.run import Run
 from refute_lab.swt.filtering import RECORDS as FILTER_RECORDS
-from refute_lab.swt.filtering import FilterSettings, FilterTask, judge_fixes
+from refute_lab.swt.filtering import FilterSettings, FilterTask
 from refute_lab.swt.grade import Terms
 from refute_lab.swt.grade_records import RECORDS, read_evidence
 from refute_lab.swt.predictions import Prediction
-from refute_lab.swt.repair import FIX_RECORDS, RepairSettings, grade_fixes
-from refute_lab.swt.tasks import GradingSettings, GradingTask, grade_tasks
+from refute_lab.swt.repair import FIX_RECORDS, RepairSettings
+from refute_lab.swt.tasks import GradingSettings, GradingTask, work_on
 from refute_lab.verbs.data import prepare
 
 from ..projects import NO_PLUGINS, Project
@@ -48,7 +48,7 @@ def test_a_cluster_grades_as_this_process_does(
     def graded(folder: Path, executor: str | None) -> dict[str, Any]:
         doing = executor_of(executor, Workers(jobs=2))
         with Run(folder, settings.header(tasks), RECORDS) as run:
-            grade_tasks(run, tasks, settings, jobs=2, executor=doing)
+            work_on(run, tasks, settings, jobs=2, executor=doing)
             return {name: replace(one, seconds=0.0) for name, one in run.records.items()}
 
     here, there = tmp_path / "here", tmp_path / "there"
@@ -76,10 +76,10 @@ def test_a_cluster_judges_and_grades_fixes_as_this_process_does(
 
     def done(folder: Path, doing: Executor | None) -> list[dict[str, Any]]:
         with Run(folder / "filter", filtering.header(), FILTER_RECORDS) as run:
-            judge_fixes(run, judging, filtering, jobs=2, executor=doing)
+            work_on(run, judging, filtering, jobs=2, executor=doing)
             judged = {name: replace(one, seconds=0.0) for name, one in run.records.items()}
         with Run(folder / "repair", grading.header(repairs), FIX_RECORDS) as run:
-            grade_fixes(run, repairs, grading, jobs=2, executor=doing)
+            work_on(run, repairs, grading, jobs=2, executor=doing)
             graded = {name: replace(one, seconds=0.0) for name, one in run.records.items()}
         return [judged, graded]
 

@@ -241,7 +241,7 @@ def test_the_best_of_several_samples(bench: Bench) -> None:
         "if __name__ == '__main__':\n"
         "    rows, folder, *files = map(Path, sys.argv[1:])\n"
         "    items = load_issues(rows, limit=2)\n"
-        "    found = grade_samples(items, files, str(rows), folder / 'grades', jobs=2)\n"
+        "    found = grade_samples(items, files, str(rows), folder / 'grades')\n"
         "    print(json.dumps({name: one.to_dict() for name, one in found.items()}))\n"
     )
     script = bench.folder / "script.py"

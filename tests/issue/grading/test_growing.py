@@ -54,8 +54,7 @@ def item(number: int, text: str = "") -> IssueItem:
 
 @pytest.mark.parametrize("task", ["tests", "repair"])
 def test_a_dataset_that_grew(task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tasks = "tasks" if task == "tests" else "repair"
-    monkeypatch.setattr(f"refute_lab.swt.{tasks}.Processes", Here)
+    monkeypatch.setattr("refute_lab.swt.tasks.Processes", Here)
     monkeypatch.setattr(Here, "done", [])
     empty = tmp_path / "empty.jsonl"
     empty.write_text("")

@@ -11,7 +11,7 @@ import pytest
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.probe import _report
 from refute_lab.datasets.swe import IssueItem
-from refute_lab.runs.records import ErrorRecord, WithFiles, as_data
+from refute_lab.runs.journal import ErrorRecord, WithFiles, as_data
 from refute_lab.swt.grade import Terms
 from refute_lab.swt.grade_records import GradeRecord
 from refute_lab.swt.predictions import Prediction

@@ -10,7 +10,7 @@ import pytest
 
 from refute.errors import InputError
 from refute_lab.datasets.swe import IssueItem
-from refute_lab.runs.records import ErrorRecord
+from refute_lab.runs.journal import ErrorRecord
 from refute_lab.swt.predictions import Prediction, read_predictions
 from refute_lab.swt.repair import (
     FixGrade,

@@ -10,7 +10,7 @@ from refute.models.contract import Message, Sampling
 from refute.models.providers import Provider
 from refute.testing.models import ScriptedModel
 from refute_lab.datasets import Item
-from refute_lab.datasets.spec import DatasetSpec, Keep, LoaderOptions
+from refute_lab.datasets.rows import DatasetSpec, Keep, LoaderOptions
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ from refute.workspace.rooted_files import MOST_BYTES, put, take
 
 _host_checkout_OUTPUT = 200_000
 _MOST_CHANGED = 2_000
-"""Changed files that are brought back; more is no edit but a build."""
+"""Changed files that are brought back; more is a build, not an edit."""
 _GONE = ".refute-gone"
 _GRACE = 5.0
 """Seconds between asking a program to end and ending it."""
@@ -254,7 +254,7 @@ def chosen_agent(agent: str | None, *, network: bool) -> Agent:
         )
     if agent not in known:
         if _PLACE not in agent:
-            raise InputError(f"agent = {agent!r}: is no preset ({names}) and has no {_PLACE}")
+            raise InputError(f"agent = {agent!r}: is not a preset ({names}) and has no {_PLACE}")
         return Agent("command", agent)
     chosen = known[agent]
     if chosen.network and not network:
@@ -270,7 +270,7 @@ def chosen_agent(agent: str | None, *, network: bool) -> Agent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExternalOptions:
-    """Which agent, and what it may reach."""
+    """The agent, and the things it may reach."""
 
     agent: str | None = parameter(None, "A preset, or a command with {prompt_file}.")
     network: bool = parameter(

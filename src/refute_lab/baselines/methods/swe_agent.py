@@ -1,5 +1,5 @@
 """SWE-Agent and SWE-Agent+ as SWT-Bench runs them (section 4.1, App. B): an agent loop over the
-agent-computer interface, at most 20 calls of the model. The + variant is told to run its tests
+agent-computer interface, at most 20 calls of the model. The + variant must run its tests
 before it submits, and is reminded once where it did not.
 
 Its tools are called natively or as text, whichever the model has. `tools="auto"`: the first
@@ -29,16 +29,16 @@ from refute.issue.drafting.submission import fix_submission, submission
 from refute.models.contract import Completion, Message, Sampling
 from refute.prompts import render
 from refute.workspace.contract import Recipe
-from refute_lab.baselines.aci import (
+from refute_lab.baselines.aci_actions import Actions
+from refute_lab.baselines.aci_commands import (
     Action,
-    Actions,
     Misused,
+    ask_within,
     documentation,
     native_tools,
     read_call,
     read_text,
 )
-from refute_lab.baselines.aci.commands import ask_within
 
 CALLS = 20
 """Calls of the model (SWT-Bench, section 5.1)."""
@@ -55,7 +55,7 @@ _TEST_COMMANDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweAgentOptions:
-    """What the agent's figures depend on."""
+    """The agent's options; its figures depend on them."""
 
     tools: Tools = parameter("auto", "How the model calls its tools.")
     turns: int = parameter(CALLS, "Calls of the model.", at_least=1)
@@ -99,7 +99,7 @@ async def _worked(
 
 
 def command_of_tests(recipe: Recipe | None) -> str:
-    """How tests are run in the repository, as a person would type it."""
+    """Return the repository's test command as a person would type it."""
     recipe = recipe or Recipe()
     options = "".join(f"{option} " for option in recipe.options)
     return _TEST_COMMANDS[recipe.runner].format(options=options)

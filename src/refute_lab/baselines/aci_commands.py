@@ -1,14 +1,14 @@
 """The commands of the interface, and how they are read out of a model's answer.
 
 A model calls them natively (tools of the OpenAI API) or writes them as text in a block fenced by
-```` ``` ````, one command a line; what is no command of ours in such a block goes to the shell.
+```` ``` ````, one command a line; other lines in such a block go to the shell.
 Answers are hostile text: whatever they hold becomes an `Action` or a `Misused` with the reason.
 
 A conversation that stays within a model's context: old observations give way.
 
 SWE-agent keeps the last five observations and replaces older ones by a line (section 3.1 and its
 appendix); the model's own words stay. What is asked depends on the conversation alone, so that a
-run that goes on asks the same questions as the one before.
+resumed run asks the same questions as the one before.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Command:
 
     @property
     def usage(self) -> str:
-        """How the command is written as text."""
+        """The command's syntax as text."""
         if self.name == "edit":
             return f"edit START:END\nNEW LINES\n{_END_OF_EDIT}"
         if self.name == "shell":

@@ -1,6 +1,6 @@
-"""What the commands of the interface do, on one workspace.
+"""The interface's commands, run on one workspace.
 
-What a linter says of an edit: broken syntax undoes it, a name without a definition is told.
+What a linter says of an edit: broken syntax undoes it, an undefined name is reported.
 
 SWE-agent checks each edit with flake8 and undoes it on errors of syntax and undefined names
 (section 3). Undefined names are a remark only here: an import is often added by the next edit.
@@ -24,7 +24,7 @@ from refute.issue.edits.tree import EditProblem, line_end, safe_path
 from refute.source.syntax import parse_module
 from refute.workspace.contract import CommandResult, Workspace
 from refute.workspace.patches import is_test_file, split_lines
-from refute_lab.baselines.aci.commands import Action, Misused
+from refute_lab.baselines.aci_commands import Action, Misused
 
 # -- checks ----------------------------------------------------------------------------------------
 
@@ -51,7 +51,7 @@ _KNOWN = frozenset(dir(builtins)) | {
 
 
 def broken_syntax(path: str, before: str, after: str) -> str:
-    """What an edit broke in the syntax of a Python file; "" where it broke nothing.
+    """Return the syntax error that an edit brought into a Python file; "" if none.
 
     A file that this interpreter could not read before (Python 2, a template) is not judged.
     """
@@ -313,7 +313,7 @@ class Actions:
         try:
             return self._workspace.read(path).decode("utf-8")
         except UnicodeDecodeError:
-            raise Misused(f"{path} is no text in UTF-8") from None
+            raise Misused(f"{path} is not UTF-8 text") from None
         except FileNotFoundError:
             raise Misused(f"there is no file {path}") from None
         except IsADirectoryError:
@@ -406,7 +406,7 @@ class ShellRun:
 
 def run_in(workspace: Workspace, folder: str, command: str, *, timeout: float) -> ShellRun:
     """Run a command in a folder of the tree. Every command has a shell of its own: of the shell's
-    state only the folder is kept. Raises `ValueError` for what is no command."""
+    state only the folder is kept. Raises `ValueError` for anything but a command."""
     if len(command) > LONGEST_COMMAND or "\0" in command:
         raise ValueError("the command is too long, or holds a null character")
     root = str(workspace.root)
@@ -423,7 +423,7 @@ def run_in(workspace: Workspace, folder: str, command: str, *, timeout: float) -
 
 
 def runs_tests(command: str) -> bool:
-    """Whether a command looks like a run of tests."""
+    """Return whether a command looks like a run of tests."""
     return _TESTING.search(command) is not None
 
 
