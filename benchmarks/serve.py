@@ -1,17 +1,12 @@
-"""`refute serve` beside the grader in process, its cost for a call, and before cheats.
+"""`refute serve` beside the grader in process.
 
-    python benchmarks/serve.py rate                      # bar: 0.8 of the verdicts per core second
-    python benchmarks/serve.py calls                     # bar: 1.25 x calls + 2 ms
-    python benchmarks/serve.py cheats                    # bar: none paid, every honest twin paid
+    python benchmarks/serve.py                # bar: 0.8 of the verdicts of a core second
 
-All servers are real ones on the loopback device, started by this script; clients are threads of
-this process with connections that they keep. What is counted is CPU seconds of the process that
-grades and of all below it, so that a busy machine and the clients do not count.
-
-rate: HumanEval+ where `REFUTE_DATA` holds it (right programs and ones with `return` changed), else
-small programs; in rounds, in turn with `refute_lab.rewards.Grader` in this process.
-calls: programs that compute for 0 to 100 ms, beside the same calls in a bare Python.
-The exit status is 1 where a bar is missed. `serve_soak.py` is the soak.
+The server is a real one on the loopback device, started by this script; clients are threads of this
+process with connections that they keep. CPU seconds are those of the process that grades and of all
+below it, so that a busy machine and the clients do not count. HumanEval+ where `REFUTE_DATA` holds
+it (right programs and ones with `return` changed), else small programs; in rounds, in turn with
+`refute_lab.rewards.Grader` in this process. The exit status is 1 where the bar is missed.
 """
 
 from __future__ import annotations
@@ -29,10 +24,7 @@ import urllib.request
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from refute_lab.cheats import CHEATS, TestTask, try_cheats
-from refute_lab.cheats.contract import End
 from refute_lab.rewards import Grader, Remote, Task, Test
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -113,9 +105,6 @@ def programs(count: int) -> list[Pair]:
     return [found[n % len(found)] for n in range(count)]
 
 
-# -- rate ------------------------------------------------------------------------------------------
-
-
 def rate(options: argparse.Namespace) -> int:
     """Verdicts for each CPU second, in turn."""
     pairs = programs(options.count)
@@ -166,84 +155,17 @@ def in_batches(url: str, pairs: list[Pair]) -> Iterator[bool]:
                 yield json.loads(line)["verdict"]["passed"]
 
 
-# -- the cost of a call ----------------------------------------------------------------------------
-
-LOOP = """def f(n):
-    total = 0
-    for i in range(n):
-        total += i * i % 7
-    return total
-"""
-
-
-def calls(options: argparse.Namespace) -> int:
-    """CPU of a verdict beside that of its calls."""
-    space: dict[str, Any] = {}
-    exec(LOOP, space)
-    f: Callable[[int], int] = space["f"]
-    missed = 0
-    with (
-        serving("--jobs", str(options.jobs)) as (process, url),
-        Remote(url, size=options.clients) as remote,
-    ):
-        print("calls      bare     verdict    1.25 x calls + 2 ms")
-        for steps in (0, 10_000, 100_000, 400_000, 1_000_000):
-            task = Task("f", tuple(Test((steps // 5,), expected=f(steps // 5)) for _ in range(5)))
-            count = max(10, min(options.count, 40_000_000 // (steps + 1)))
-            began = time.process_time()
-            for _ in range(20):
-                for test in task.tests:
-                    f(*test.args)
-            bare = (time.process_time() - began) / 20
-            assert all(one.passed for one in remote.grade_batch([(LOOP, task)] * 10))
-            cpu = cpu_seconds(process.pid)
-            assert all(one.passed for one in remote.grade_batch([(LOOP, task)] * count))
-            each = (cpu_seconds(process.pid) - cpu) / count
-            most = 1.25 * bare + 0.002
-            missed += each > most
-            print(f"5 x {steps // 5:7} {1000 * bare:7.2f} ms {1000 * each:7.2f} ms"
-                  f" {1000 * most:7.2f} ms {'missed' if each > most else 'held'}")  # fmt: skip
-    return int(missed > 0)
-
-
-# -- cheats ----------------------------------------------------------------------------------------
-
-
-def cheats(options: argparse.Namespace) -> int:
-    """Every cheat of `refute_lab.cheats` and its honest twin, over HTTP."""
-    with serving("--jobs", str(options.jobs)) as (_, url), Remote(url) as remote:
-
-        def graded(source: str, task: Task | TestTask) -> End:
-            if isinstance(task, Task):
-                found = remote.grade(source, task).reward
-            else:
-                found = remote.grade_test(
-                    source, task.reference, task.faulty, entry_point=task.entry_point
-                ).both
-            return "paid" if found > 0 else "not paid"
-
-        tried = list(try_cheats(CHEATS, graded))
-    for one in tried:
-        if not one.good:
-            print(one)
-    paid = sum(one.cheat == "paid" for one in tried)
-    print(f"cheats paid: {paid} of {len(tried)};"
-          f" honest twins paid: {sum(one.twin == 'paid' for one in tried)}")  # fmt: skip
-    return int(not all(one.good for one in tried))
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("what", choices=["rate", "calls", "cheats"])
     parser.add_argument("--count", type=int, default=400, help="programs of a round")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     print(json.dumps(vars(options)))
-    return {"rate": rate, "calls": calls, "cheats": cheats}[options.what](options)
+    return rate(options)
 
 
 if __name__ == "__main__":

@@ -126,7 +126,7 @@ _REPAIRS = (
     ("<pre>", '<pre tabindex="0">'),
     ('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper'),
 )
-"""What the theme's pages lack for axe (benchmarks/accessibility.py), and what they get: what
+"""What the theme's pages lack for axe, and what they get: what
 scrolls is reached by the keyboard, landmarks have names of their own."""
 
 

@@ -1,7 +1,6 @@
 """What of the frameworks the adapters touch, written down.
 
-Each was read off the release that is named beside it; `benchmarks/adapters.py` runs the same
-adapters in the real ones, which cannot be installed together.
+Each was read off the release that is named beside it; the real ones cannot be installed together.
 """
 
 from __future__ import annotations
