@@ -29,7 +29,6 @@ from refute_lab.train.tokens import (
     encode,
     encode_all,
     estimate,
-    lora_flops,
     shape_of,
     tokenizer_of,
 )
@@ -356,7 +355,6 @@ def test_estimate(tiny_base: Path, data: Path) -> None:
     assert shape.parameters == sum(p.numel() for p in model.parameters())
     trainer = make_trainer(prepared.rows[:2], settings, data.parent / "unused")
     assert shape.adapter == sum(p.numel() for p in trainer.model.parameters() if p.requires_grad)
-    assert lora_flops(shape, settings) > 4 * shape.linear
     small = estimate(prepared, SftSettings(model=str(tiny_base), batch=4, quantize=True))
     assert small.memory_gib < found.memory_gib
 

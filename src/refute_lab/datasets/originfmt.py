@@ -252,7 +252,6 @@ def _with_imports(node: ast.expr, imports: Iterable[str]) -> ast.expr:
 
 
 _LIST = re.compile(r"^[ \t]*(inputs|results)[ \t]*=[ \t]*(\S.*)$", re.MULTILINE)
-_REFERENCE = "ref_func"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from refute.core.problems import IssueKey
 from refute.core.storage import parse_json, read_file, unpack, write_output
@@ -22,8 +22,6 @@ from refute.issue.edits import Applied, Files, read_edits
 PatchType = Literal["vanilla", "fuzzy", "custom"]
 """How `model_patch` is read: as a diff for `git apply`; as a diff whose numbers and context are
 hints; as blocks of SWT-Bench's custom diff."""
-
-PATCH_TYPES: tuple[str, ...] = get_args(PatchType)
 
 
 @dataclass(frozen=True, slots=True)

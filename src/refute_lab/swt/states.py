@@ -30,7 +30,7 @@ _ALIKE_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class PatchedState:
-    """What is applied to the base commit, and what is then run."""
+    """Patches on the base commit, and the tests that are then run."""
 
     fix: str = ""
     """The golden patch, or "" for the original code."""

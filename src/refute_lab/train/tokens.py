@@ -289,8 +289,6 @@ def _tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS)
 
 
-_PEAKS = (("H200", 989e12), ("H100", 989e12), ("A100", 312e12), ("L40", 181e12), ("4090", 165e12))
-"""Dense bfloat16 floating-point operations a second, by part of the device's name."""
 _GIB = 1 << 30
 
 
@@ -365,18 +363,6 @@ def estimate(prepared: Rows, settings: TrainSettings) -> Estimate:
     )
 
 
-def lora_flops(shape: Shape, settings: TrainSettings) -> float:
-    """Floating-point operations for one token, attention's own products left out.
-
-    Forward two for each weight, and two more backward for the activations' gradients: frozen
-    weights have none of their own. Checkpointing runs the forward pass once more.
-    """
-    passes = 3 if settings.gradient_checkpointing else 2
-    if isinstance(settings, DpoSettings):  # the reference model's forward pass
-        passes += 1
-    return 2.0 * passes * shape.linear + 6.0 * shape.adapter
-
-
 def _memory(shape: Shape, settings: TrainSettings, tokens: int) -> float:
     """Bytes for weights, adapter with gradients and Adam's moments, and activations."""
     width = 2 if settings.bf16 else 4
@@ -387,11 +373,3 @@ def _memory(shape: Shape, settings: TrainSettings, tokens: int) -> float:
     kept = shape.layers * tokens * shape.hidden * width
     activations = kept + one_layer if settings.gradient_checkpointing else shape.layers * one_layer
     return weights + 16 * shape.adapter + activations + tokens * shape.vocabulary * 4
-
-
-def device_peak() -> float | None:
-    """Dense bfloat16 operations a second of this machine's GPU; None: none, or not known."""
-    import torch
-
-    name = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
-    return next((peak for part, peak in _PEAKS if part in name), None)
