@@ -227,6 +227,12 @@ def test_nothing_is_left_of_what_was_killed(repo: Path, verb: str, tmp_path: Pat
     assert not left()
 
 
+def test_what_python_compiled_is_no_part_of_a_change(repo: Path) -> None:
+    """It is untracked where nothing ignores it, and every workspace has its own."""
+    write(repo, {"shop.py": CODE.replace("2 *", "3 *"), "__pycache__/shop.cpython-311.pyc": "x"})
+    assert open_change(Checkout(repo)).code_files == ("shop.py",)
+
+
 def test_of_a_file_on_which_refute_breaks_nothing_is_told(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from refute.errors import PatchRejected
+from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.gating.change import Change
 from refute.gating.findings import Turn
 from refute.issue.observed_calls import rows_of
@@ -99,7 +99,9 @@ class Runs:
                 self.workspace, self.patches(state), tests, timeout=self.timeout, prepare=prepare,
                 after=lambda tree: found.extend(rows_of(tree)),
             )  # fmt: skip
-        except PatchRejected:
+        except PatchRejected as error:
+            if state == "new":
+                raise WorkspaceUnavailable(f"the change does not apply here: {error}") from None
             return NO_TESTS
 
     def patches(self, state: State) -> tuple[str, ...]:

@@ -82,7 +82,7 @@ def snapshot(path: Path) -> tuple[Path, str]:
                 _say_left_out(clone.work_tree, name)
             added = (
                 name for name in new
-                if not name.endswith("/")  # a repository of its own
+                if not name.endswith(("/", ".pyc"))  # a repository, bytecode
                 and left_out.isdisjoint(_folders(name))
             )  # fmt: skip
             run(*update, "--add", "--remove", "--replace", "--stdin", given=added)
