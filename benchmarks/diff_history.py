@@ -35,8 +35,14 @@ from typing import Any
 from diff_mutants import settings_of
 from packages import Row, half_of, parser, share, spread, work
 
-from refute.diffing.comparison import Entry, Settings
-from refute.diffing.differences import Difference, is_stable, kind_of_difference, observed_source
+from refute.diffing.comparison import (
+    Difference,
+    Entry,
+    Settings,
+    is_stable,
+    kind_of_difference,
+    observed_source,
+)
 from refute.diffing.modules import Module, Modules
 from refute.diffing.revisions import Revisions, open_revisions
 from refute.diffing.service import Compared, compare

@@ -33,8 +33,7 @@ from callables import Callable, callables
 from mutator import bugs
 from packages import Half, Inside, Row, draw, half_of, parser, share, spread, work
 
-from refute.diffing.comparison import Settings
-from refute.diffing.differences import observed_source
+from refute.diffing.comparison import Settings, observed_source
 from refute.diffing.revisions import open_revisions
 from refute.diffing.service import Diffed, compare
 from refute.errors import RefuteError

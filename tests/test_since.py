@@ -10,8 +10,7 @@ import pytest
 
 from refute.core.problems import Scenario
 from refute.diffing.changes import ChangedFunction, Place
-from refute.diffing.comparison import Comparison
-from refute.diffing.differences import Difference
+from refute.diffing.comparison import Comparison, Difference
 from refute.diffing.service import Compared
 from refute.errors import InputError
 from refute.function.scenarios.observation import Observation

@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from refute.diffing.changes import Changes, changed
-from refute.diffing.modules import Modules
-from refute.diffing.references import References
+from refute.diffing.modules import Modules, References
 from refute.diffing.revisions import open_revisions
-from refute.diffing.service import stated
-from refute.diffing.working import callers
+from refute.diffing.service import callers, stated
 from refute.function.source import LARGEST_SOURCE
 from refute.source.syntax import lifted_limits
 

@@ -7,8 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from refute.diffing.definitions import Definitions, definitions
-from refute.diffing.statements import Difference, compared
+from refute.diffing.definitions import Definitions, Difference, compared, definitions
 
 
 def read(code: str) -> Definitions:

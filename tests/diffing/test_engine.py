@@ -110,16 +110,56 @@ def test_none_that_became_a_text_under_type_hints(repo: Repo) -> None:
     )  # fmt: skip
 
 
-def test_what_a_test_of_the_change_names_is_explained(repo: Repo) -> None:
+@pytest.mark.parametrize(("pinned", "unexplained"), [(1, False), (2.5, True)])
+def test_a_test_of_the_change_explains_what_it_demands(
+    repo: Repo, pinned: float, unexplained: bool
+) -> None:
+    """A test that fails after the change pins what was before."""
     old, new = "def half(n):\n    return n / 2\n", "def half(n):\n    return n // 2\n"
-    test = "from m import half\n\ndef test_half():\n    assert half(3) == {}\n"
+    test = "from m import half\n\ndef test_half():\n    assert half({}) == {}\n"
     root = repo(
-        {"m.py": old, "test_m.py": test.format(1.5)}, {"m.py": new, "test_m.py": test.format(1)}
+        {"m.py": old, "test_m.py": test.format(3, 1.5)},
+        {"m.py": new, "test_m.py": test.format(3 if pinned == 1 else 5, pinned)},
     )
     found = one(diff(root))
-    assert found.comparison.differences
-    assert found.stated.kind == "test"
-    assert not found.unexplained
+    assert found.unexplained is unexplained
+    shown = found.comparison.differences[0]
+    assert shown.kind == "value", "another value says more than another type of it"
+    assert shown.before.value != shown.after.value
+
+
+RENDERER = """from xml.dom import minidom
+
+
+class Renderer:
+    def render(self, markup):
+        node = minidom.parseString(markup).documentElement.firstChild
+        return getattr(self, "render_" + node.tagName)(node)
+
+    def render_li(self, node):
+        if node.parentNode.tagName == "ol":
+            return str(len(node.childNodes)) + "."
+        return "-"
+"""
+RENDERED = """from m import Renderer
+
+
+def test():
+    assert Renderer().render("<{0}><li/></{0}>")
+"""
+
+
+def test_what_no_input_reaches_the_tests_show(
+    repo: Repo, refute: Callable[..., tuple[int, str, str]]
+) -> None:
+    new = RENDERER.replace("len(node.childNodes)", "1 + len(node.childNodes)")
+    root = repo({"m.py": RENDERER, "test_m.py": RENDERED.format("ul")}, {"m.py": new})
+    assert one(diff(root)).comparison.verdict == "cannot tell"
+    assert refute("diff", "HEAD~1..HEAD", "-C", str(root))[0] == 1, "nothing was looked at"
+    repo({"test_m.py": RENDERED.format("ol")})
+    status, out, _ = refute("diff", "HEAD~2..HEAD", "-C", str(root))
+    assert (status, "behaves otherwise in tests" in out) == (1, True)
+    assert "before: '0.'\n  after:  '1.'" in out
 
 
 def test_a_private_function_is_seen_through_its_callers(repo: Repo) -> None:
@@ -133,7 +173,7 @@ def test_a_private_function_is_seen_through_its_callers(repo: Repo) -> None:
 def test_lines_that_no_input_reaches_are_listed(repo: Repo) -> None:
     old = "def f(n):\n    if n == 'x' * 5000:\n        return 1\n    return 2\n"
     found = one(diff(repo({"m.py": old}, {"m.py": old.replace("return 1", "return 3")})))
-    assert found.comparison.verdict == "no difference"
+    assert found.comparison.verdict == "cannot tell"
     assert (found.comparison.missed_before, found.comparison.missed_after) == ((3,), (3,))
 
 

@@ -18,9 +18,9 @@ from refute.diffing.changes import changed
 from refute.diffing.revisions import open_revisions
 from refute.errors import InputError
 from refute.gating.change import Change, open_change
-from refute.gating.disguise import disguised
-from refute.gating.findings import Finding
+from refute.gating.experiments import disguised
 from refute.gating.reading import Reading
+from refute.gating.running import Finding
 from refute.workspace import patches, repositories
 from refute.workspace.factory import Checkout
 
@@ -237,7 +237,7 @@ def test_of_a_file_on_which_refute_breaks_nothing_is_told(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither silence nor the end of the gate."""
-    monkeypatch.setattr("refute.gating.disguise._differing", lambda *_: 1 / 0)
+    monkeypatch.setattr("refute.gating.experiments._differing", lambda *_: 1 / 0)
     monkeypatch.delenv("REFUTE_TRACEBACK", raising=False)
     write(repo, {"shop.py": CODE.replace("2 *", "3 *")})
     known, unknown = disguised(open_change(Checkout(repo)))

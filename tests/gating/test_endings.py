@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import refute as api
-from refute.gating.findings import RULES
+from refute.gating.running import RULES
 
 from .endings import (
     ENDINGS,

@@ -14,11 +14,10 @@ import pytest
 
 from refute.gating import judging
 from refute.gating.change import open_change
-from refute.gating.disguise import _disguised
-from refute.gating.experiments import _is_special
+from refute.gating.experiments import _disguised, _is_special
 from refute.gating.reading import names_to_weigh, told_words
 from refute.hardening import testing
-from refute.hardening.outcomes import other_outcomes
+from refute.hardening.mutants import other_outcomes
 from refute.issue.observed_calls import Call, name_of
 from refute.recording.replaying import replayed
 from refute.workspace import running, testruns

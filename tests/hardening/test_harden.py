@@ -13,7 +13,7 @@ import pytest
 
 import refute
 from refute.doors.command_line import run
-from refute.hardening.offering import Offer, chosen
+from refute.hardening.service import Offer, chosen
 from refute.verbs.harden import HardenResult
 
 from ..diffing.repositories import commit, write
@@ -75,7 +75,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def result(shop: Path) -> HardenResult:
-    return refute.harden(since="HEAD", repo=shop, most=2)
+    return refute.harden(since="HEAD", repo=shop, most=3)
 
 
 def test_what_changed_is_mutated_and_the_tests_are_counted(result: HardenResult) -> None:

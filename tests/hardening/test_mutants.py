@@ -10,8 +10,7 @@ import pytest
 
 from refute.diffing.definitions import definitions
 from refute.diffing.modules import Module
-from refute.hardening.mutants import PER_LINE, Mutant, mutants_of, sampled
-from refute.hardening.operators import Edit
+from refute.hardening.mutants import PER_LINE, Edit, Mutant, mutants_of, sampled
 from refute.source.syntax import parse_module
 
 

@@ -3,16 +3,170 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from refute.core.parameters import parameter
 from refute.core.problems import Scenario
 from refute.diffing.changes import ChangedFunction
-from refute.diffing.differences import Difference, Verdict
 from refute.diffing.modules import Module
-from refute.function.scenarios.observation import Observation
+from refute.function.formatting import value_source
+from refute.function.scenarios.observation import VARIES, Observation, same_value, settled
+from refute.sandbox.values import Incomplete, Iterated, Opaque
 
-__all__ = ["MOST_SHOWN", "QUIET", "Comparison", "Effort", "Entry", "Settings", "Tried"]
+if TYPE_CHECKING:
+    from refute.issue.observed_calls import ObservedCall
+
+Kind = Literal["value", "exception", "effect", "output", "end", "type", "message"]
+"""What differs: what is returned; whether or what is raised; what the call changed; what it
+printed; whether it ends; the type alone of an equal value; what an exception says."""
+
+Verdict = Literal["differs", "no difference", "cannot tell"]
+"""What came of one changed function."""
+Intent = Literal["stated", "contradicted", "not mentioned"]
+"""Whether what is said of a change means it, in the words of a model."""
+
+WRONG_KIND = frozenset({"TypeError", "AttributeError"})
+"""Exceptions of a call whose argument is of no use to it."""
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A scenario on which the revisions differ, seen twice on each side."""
+
+    scenario: Scenario
+    kind: Kind
+    before: Observation
+    after: Observation
+    lines_before: frozenset[int]
+    """Changed lines that it executes, of each side's file."""
+    lines_after: frozenset[int]
+
+
+def kind_of_difference(before: Observation, after: Observation) -> Kind | None:
+    """What tells two observations of one scenario apart; None where nothing does, or nothing can be
+    said: a call that one side does not take at all (another signature) compares nothing.
+
+    Where both raise because an argument is of no use to either, how they do is no behaviour.
+    """
+    if "cut short" in (before.kind, after.kind):
+        other = after if before.kind == "cut short" else before
+        one = before if before.kind == "cut short" else after
+        return "end" if other.answered and one.error == "never ends" else None
+    if not (before.answered and after.answered):
+        return None
+    if _refused(before) or _refused(after):
+        return None
+    if before.kind != after.kind:
+        return "exception"
+    if before.kind == "raised":
+        if before.error == after.error:
+            return "message" if _told(before) != _told(after) and _deliberate(before) else None
+        if {before.error, after.error} <= WRONG_KIND:
+            return None
+        return "exception"
+    if not same_value(before.value, after.value):
+        return "type" if before.value == after.value else "value"
+    if not _same_changes(before, after):
+        return "effect"
+    return "output" if before.printed != after.printed else None
+
+
+def _refused(one: Observation) -> bool:
+    """Whether the call never began: its arguments do not fit the signature."""
+    return one.kind == "raised" and one.error == "TypeError" and not one.inside
+
+
+def _told(one: Observation) -> str:
+    return _ADDRESS.sub("0x", one.message)
+
+
+def _deliberate(one: Observation) -> bool:
+    """Whether the message is the program's own, not Python's about a wrong type."""
+    return one.inside and one.error not in WRONG_KIND
+
+
+def _same_changes(before: Observation, after: Observation) -> bool:
+    """Whether the call left the same behind in what it was given."""
+    old = {name: value for name, _, value in before.changed}
+    new = {name: value for name, _, value in after.changed}
+    return old.keys() == new.keys() and all(same_value(old[name], new[name]) for name in old)
+
+
+def is_stable(one: Observation, again: Observation) -> bool:
+    """Whether two runs of one side, with other hashes, showed the same."""
+    return (
+        one.kind == again.kind
+        and one.error == again.error
+        and (not one.answered or kind_of_difference(one, again) is None)
+    )
+
+
+def steady(one: Observation, again: Observation) -> Observation | None:
+    """The observation without what is another in a second run of the same side: a counter of the
+    process in one field of an object. None where it is another altogether."""
+    if one.kind == "cut short" or (one.kind, one.error) != (again.kind, again.error):
+        return one if is_stable(one, again) else None
+    new = {name: value for name, _, value in again.changed}
+    if new.keys() != {name for name, _, _ in one.changed}:
+        return None
+    changed = tuple((name, old, settled(value, new[name])) for name, old, value in one.changed)
+    kept = replace(one, value=settled(one.value, again.value), changed=changed)
+    varies = any(part is VARIES for part in (kept.value, *(value for _, _, value in changed)))
+    return None if varies or not is_stable(kept, again) else kept
+
+
+def neutral(one: Observation, root: str) -> Observation:
+    """The observation with the path of its revision's folder left out of every text."""
+
+    def clean(value: Any) -> Any:
+        if isinstance(value, str):
+            return value.replace(root, "")
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(clean, value))
+        if isinstance(value, dict):
+            return {clean(key): clean(item) for key, item in value.items()}
+        if isinstance(value, Opaque):
+            pairs = tuple((name, clean(item)) for name, item in value.attributes)
+            return Opaque(pairs, clean(value.repr), value.type)
+        if isinstance(value, Iterated):
+            return Iterated(clean(value.items), value.more, value.type)
+        if isinstance(value, Incomplete):
+            return Incomplete(clean(value.repr), value.type)
+        return value
+
+    changed = tuple((name, clean(b), clean(a)) for name, b, a in one.changed)
+    return replace(
+        one,
+        value=clean(one.value),
+        message=clean(one.message),
+        printed=clean(one.printed),
+        changed=changed,
+    )
+
+
+def observed_source(seen: Observation, kind: str = "value") -> str:
+    """What a call did, as source where it has one: of the kind that a difference is of."""
+    if seen.kind == "raised":
+        return f"raises {seen.error}: {seen.message}".rstrip(": ")
+    if seen.kind != "returned":
+        return seen.error or seen.kind
+    if kind == "output":
+        return f"prints {seen.printed!r}"
+    if kind == "effect":
+        if not seen.changed:
+            return "changes nothing"
+        return "; ".join(f"{name} becomes {_source(value)}" for name, _, value in seen.changed)
+    return _source(seen.value)
+
+
+def _source(value: Any) -> str:
+    if isinstance(value, Iterated):
+        return value_source(list(value.items)) + (" and more" if value.more else "")
+    return value_source(value)
+
 
 QUIET = 320
 MOST_SHOWN = 3
@@ -94,6 +248,8 @@ class Comparison:
     function: ChangedFunction
     differences: tuple[Difference, ...] = ()
     """At most `MOST_SHOWN`, made small, the plainest kind first; of each group one."""
+    in_tests: tuple[ObservedCall, ...] = ()
+    """Calls in the project's tests that come out otherwise, where no input shows a difference."""
     others: int = 0
     """Groups that are not shown."""
     ran: int = 0
@@ -125,7 +281,13 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """What came of it; no difference: on what ran."""
-        if self.differences or self.broken:
+        """What came of it; no difference: on what ran, a changed line of each side among it."""
+        if self.differences or self.in_tests or self.broken:
             return "differs"
-        return "no difference" if self.ran else "cannot tell"
+        return "no difference" if self.ran and not self.unseen else "cannot tell"
+
+    @property
+    def unseen(self) -> bool:
+        """Whether a side has changed lines and none of them was executed."""
+        missed = (self.missed_before, self.missed_after)
+        return any(lines and not hit for lines, hit in zip(missed, self.reached, strict=True))

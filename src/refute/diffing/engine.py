@@ -13,18 +13,76 @@ from dataclasses import dataclass, field, replace
 
 from refute.core.problems import Scenario
 from refute.diffing.changes import ChangedFunction, Place
-from refute.diffing.comparison import MOST_SHOWN, Comparison, Entry, Settings, Tried
-from refute.diffing.differences import Difference, Kind, is_stable, kind_of_difference, steady
+from refute.diffing.comparison import (
+    MOST_SHOWN,
+    WRONG_KIND,
+    Comparison,
+    Difference,
+    Entry,
+    Kind,
+    Settings,
+    Tried,
+    is_stable,
+    kind_of_difference,
+    steady,
+)
 from refute.diffing.modules import Module
+from refute.diffing.revisions import Tree
 from refute.diffing.sides import Side, Sides
-from refute.diffing.usage import Usage, Used
+from refute.function.scenarios.carving import (
+    TestIndex,
+    called_on_instances,
+    carve,
+    classes_around,
+    instances_of,
+)
 from refute.function.scenarios.described import Described, Signature, misfits
 from refute.function.scenarios.observation import LIMITS, Observation
+from refute.function.scenarios.pieces import Piece
 from refute.function.scenarios.proposing import Proposal, Proposer, Target
+from refute.function.scenarios.sessions import TestFile
 from refute.function.scenarios.shrinking import shrink
 from refute.sandbox import Limits
 
-__all__ = ["Search", "compare_function"]
+FEW = 4
+"""Calls of a method in tests, below which instances that tests make otherwise are called too."""
+
+Used = tuple[list[Scenario], dict[str, tuple[Piece, ...]]]
+"""Scenarios of a callable, and expressions for instances of the classes that it wants."""
+
+
+@dataclass(slots=True)
+class Usage:
+    """Reads what it is asked for, and keeps it; nothing is executed."""
+
+    tree: Tree
+    _tests: dict[str, TestIndex] = field(default_factory=dict)
+    _read: dict[str, TestFile] = field(default_factory=dict)
+
+    def of(self, module: Module, name: str, described: Described) -> Used:
+        """How ``module:name`` is used in the tree's tests and documents."""
+        classes = classes_around(module.name, name, described)
+        names = [name, *(place.partition(":")[2] for place in classes)]
+        top = module.name.partition(".")[0]
+        if top not in self._tests:
+            self._tests[top] = TestIndex(self.tree.root, top)
+        files = self._tests[top].find(module.name, names)
+        target = f"{module.name}:{name}"
+        wanted = [target, *classes]
+        found = carve(files, wanted, module=module.name, text=module.text, known=self._read)
+        scenarios = list(found[target])
+        if len(scenarios) < FEW:
+            made = {place: found[place] for place in classes}
+            scenarios += called_on_instances(target, described, made)
+        return scenarios, instances_of(classes, found)
+
+    def written(
+        self, module: Module, name: str, files: Sequence[tuple[str, str]]
+    ) -> list[Scenario]:
+        """Calls of ``module:name`` in test files that are no part of the project: (name, text)."""
+        target = f"{module.name}:{name}"
+        return carve(files, [target], module=module.name, text=module.text)[target]
+
 
 BATCH = 16
 """Scenarios in the first round; then more or fewer, so that a round takes about half a second."""
@@ -35,9 +93,10 @@ _MOST_LINES = 500
 """Lines of the function that are watched, so that inputs that come further are built upon."""
 _CONFIRMED = replace(LIMITS, seed=1)
 _PATIENT = replace(LIMITS, cpu=2.0)
-_RANK: dict[Kind, int] = {
-    "value": 0, "exception": 1, "effect": 2, "output": 3, "end": 4, "message": 5
-}  # fmt: skip
+_RANK: Sequence[Kind] = ("exception", "value", "effect", "output", "end", "type", "message")
+"""The kinds, what a reviewer wants to see first at the front."""
+_WEAK = ("type", "message")
+"""Kinds that are shown where there is no other."""
 
 
 def compare_function(
@@ -118,7 +177,8 @@ class Search:
     def conclude(self) -> Comparison:
         """What is known by now, its differences made small."""
         shown = self._shown()
-        return self._done(shown, "" if self.ran else "no call that was tried comes to an end")
+        reason = "" if self.ran else "no call that was tried comes to an end"
+        return self._done(shown, reason)
 
     def run(self, usage: Usage | None) -> Comparison:
         """Look for differences until the time is over or it is enough."""
@@ -190,7 +250,7 @@ class Search:
 
     def _plain(self) -> bool:
         """Whether a difference is known that nobody would wave aside."""
-        return any(one.kind != "message" and not self._misfits(one) for one in self.groups.values())
+        return any(one.kind not in _WEAK and not self._misfits(one) for one in self.groups.values())
 
     def _misfits(self, one: Difference) -> int:
         return misfits(one.scenario, self.signature) if self.signature is not None else 0
@@ -308,10 +368,10 @@ class Search:
         """The groups' representatives, plainest first, made small."""
         found = sorted(
             self.groups.values(),
-            key=lambda one: (self._misfits(one), _RANK[one.kind], len(one.scenario.source)),
+            key=lambda one: (self._misfits(one), *_strength(one), len(one.scenario.source)),
         )
-        if found and found[0].kind != "message":
-            found = [one for one in found if one.kind != "message"]
+        if found and found[0].kind not in _WEAK:
+            found = [one for one in found if one.kind not in _WEAK]
         kept: dict[str, Difference] = {}
         for one in found:
             if len(kept) == MOST_SHOWN:
@@ -362,6 +422,15 @@ class Search:
             entry=self.entry,
             reason=reason,
         )
+
+
+def _strength(one: Difference) -> tuple[bool, int]:
+    """Smaller is stronger. That one side cannot do with an argument says little where nothing tells
+    what is meant to be given: a plain value shows more."""
+    misused = one.kind == "exception" and not {one.before.error, one.after.error}.isdisjoint(
+        WRONG_KIND
+    )
+    return misused, _RANK.index(one.kind)
 
 
 def _next_size(size: int, seconds: float) -> int:

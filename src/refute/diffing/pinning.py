@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from refute.diffing.comparison import Entry
-from refute.diffing.differences import Difference
+from refute.diffing.comparison import Difference, Entry
 from refute.diffing.service import Compared, Diffed
 from refute.function.scenarios.placing import Placement, insert, place_test
 from refute.function.scenarios.writing import Context, Style, as_hypothesis, render_test

@@ -3,23 +3,214 @@ whether the change itself says of a function that it changed."""
 
 from __future__ import annotations
 
+import ast
 import re
+import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from types import TracebackType
 from typing import Literal
 
-from refute.diffing.changes import ChangedFunction, Changes, changed
-from refute.diffing.comparison import Comparison, Settings
-from refute.diffing.differences import Intent
-from refute.diffing.passages import Passage
+from refute.core.remarks import remark
+from refute.diffing.changes import ChangedFunction, Changes, Passage, Place, changed, place_of
+from refute.diffing.comparison import Comparison, Entry, Intent, Settings
+from refute.diffing.definitions import Kind
+from refute.diffing.engine import Usage, compare_function
+from refute.diffing.modules import Module, Modules, References, Use
 from refute.diffing.revisions import Revisions
-from refute.diffing.working import Comparer, Work
-from refute.errors import RefuteError
+from refute.diffing.sides import Sides
+from refute.errors import RefuteError, Unavailable, reason_to_skip
 from refute.function.interpreters import interpreter_of
+from refute.sandbox.interpreter import Interpreter
+
+_MOST_LISTED = 12
+_MOST_NAMES = 200
+"""Names whose uses are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A public function or method that reaches another one."""
+
+    place: Place
+    kind: Kind
+    is_async: bool
+    steps: int
+    """1: it refers to the function itself."""
+    lines: tuple[int, ...]
+    """Its lines that refer to the next one on the way (1-based)."""
+
+
+def callers(
+    references: References, function: ChangedFunction | Place, depth: int = 2
+) -> tuple[Caller, ...]:
+    """Public functions and methods of the project that refer to a function, nearest first, at most
+    12; through private ones, constants (a table of functions) and other public ones.
+
+    `references`: of the revision that `function` is looked for in; of a changed function that is
+    the one after the change.
+    """
+    start = function.after if isinstance(function, ChangedFunction) else function
+    level, seen = [start.target], {start.target}
+    found: list[Caller] = []
+    for step in range(1, depth + 1):
+        following: list[str] = []
+        todo = list(level)
+        while todo and len(seen) < _MOST_NAMES:
+            for use in _uses(references, todo.pop(0)):
+                if use.target in seen:
+                    continue
+                seen.add(use.target)
+                if use.definition is None:
+                    todo.append(use.target)  # what reads the table is as near
+                    continue
+                following.append(use.target)
+                if not use.definition.is_private:
+                    place = place_of(use.module, use.definition)
+                    kind, is_async = use.definition.kind, use.definition.is_async
+                    found.append(Caller(place, kind, is_async, step, use.lines))
+        level = following
+    return tuple(found[:_MOST_LISTED])
+
+
+def _uses(references: References, target: str) -> list[Use]:
+    """What refers to a name; of a method also what names its class and calls a method of that name
+    on something: `printer = Printer(); printer.print(x)`."""
+    found = references.of(target)
+    owner, _, last = target.rpartition(".")
+    if not last.startswith("__"):
+        found += [
+            use
+            for use in references.of(owner)
+            if use.definition is not None
+            and any(
+                isinstance(node, ast.Attribute) and node.attr == last
+                for top in use.definition.nodes
+                for node in ast.walk(top)
+            )
+            and use.target != target
+            and use.target not in {one.target for one in found}
+        ]
+    return found
+
+
+MOST_CALLERS = 3
+LEAST = 1.0
+"""Seconds for one function, at least: with less a look is of no use."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is the same for every function: plain data, which a worker process is handed."""
+
+    revisions: Revisions
+    settings: Settings
+    interpreter: Interpreter | None
+    themselves: frozenset[str]
+    """The public functions that changed: they show their own doing."""
+
+
+class Comparer:
+    """Compares functions of one change. A context manager: ends its sandboxes."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.old, self.new = Modules(work.revisions.before), Modules(work.revisions.after)
+        self.usage = Usage(work.revisions.after)
+
+    @cached_property
+    def sides(self) -> Sides:
+        """Both revisions, opened on first use."""
+        revisions = self.work.revisions
+        return Sides(revisions.before, revisions.after, self.work.interpreter)
+
+    @cached_property
+    def _references(self) -> References:
+        return References(self.new)
+
+    def __enter__(self) -> Comparer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if "sides" in self.__dict__:
+            self.sides.__exit__(kind, error, trace)
+
+    def compare(self, function: ChangedFunction) -> Comparison:
+        """What came of one function. Raises `SandboxUnavailable`."""
+        settings = self.work.settings
+        left = settings.end - time.monotonic()
+        if left <= 0:
+            return Comparison(function, reason="no time was left for it")
+        settings = replace(settings, seconds=min(settings.seconds, max(LEAST, left)))
+        also: list[str] = []
+        entries = self._entries(function, also)
+        found = compare_function(function, entries, self.sides, settings, self.usage)
+        if not found.differences and not found.ran and also:
+            return replace(found, within=tuple(also), reason="")
+        return found
+
+    def demands(self, found: Comparison, passage: Passage) -> bool:
+        """Whether a test demands what the function does now, or may: one that passes on the code
+        before and not on that after pins what was."""
+        test, beside = self.new.read(passage.where), self.new.read(found.function.after.file)
+        if found.verdict != "differs" or not passage.test:
+            return True
+        if not isinstance(test, Module) or not isinstance(beside, Module):
+            return True
+        old, new = self.sides.both(
+            lambda: self.sides.before.run_test(test, passage.test, beside),
+            lambda: self.sides.after.run_test(test, passage.test, beside),
+        )
+        return (old.kind, new.error) != ("returned", "AssertionError")
+
+    def __call__(self, function: ChangedFunction) -> Comparison | RefuteError:
+        """`compare`, as the task of a worker process: what is missing is handed back, since it is
+        missing for all."""
+        try:
+            return self.compare(function)
+        except RefuteError as error:
+            return error
+        except Exception as error:
+            return Comparison(function, reason=reason_to_skip(error))
+
+    def _entries(self, function: ChangedFunction, also: list[str]) -> Iterator[Entry]:
+        """What to call; `also` gets the callers that changed too: they may show their own doing.
+
+        A public function itself, then its callers, which are looked for only once they are wanted;
+        of a private one the callers, and itself only where there are none. Where no line is another
+        (hints alone differ), callers show nothing of it.
+        """
+        before, after = self.old.read(function.before.file), self.new.read(function.after.file)
+        assert isinstance(before, Module)
+        assert isinstance(after, Module)
+        own = Entry(before, after, function.before.qualname, function.after.qualname)
+        if not function.is_private:
+            yield own
+        count = 0
+        lines = function.lines_before or function.lines_after
+        for caller in callers(self._references, function) if lines else ():
+            place = caller.place
+            if place.target in self.work.themselves:
+                also.append(place.target)
+                continue
+            one, other = self.old.named(place.module), self.new.read(place.file)
+            if one is None or not isinstance(other, Module):
+                continue
+            if place.qualname in one.found.functions and count < MOST_CALLERS:
+                count += 1
+                yield Entry(one, other, place.qualname, place.qualname, caller=True)
+        if function.is_private and not count and not also:
+            yield own
+
 
 _MOST_CHARACTERS = 100
 
@@ -33,13 +224,18 @@ class Stated:
     """`tests/test_x.py:31`; of a message, its first line."""
 
 
-def stated(changes: Changes, function: ChangedFunction) -> Stated | None:
+def stated(
+    changes: Changes,
+    function: ChangedFunction,
+    demands: Callable[[Passage], bool] = lambda test: True,
+) -> Stated | None:
     """The best evidence that a change of the function is meant: a changed test that names it, its
     own changed docstring, a new line of a change log, a commit message; None where none does.
 
+    `demands`: whether a test demands what the function does now, or may.
     In prose a name of lower-case letters alone is taken for a word unless it is written as code.
     """
-    found = list(_named(changes, function))
+    found = list(_named(changes, function, demands))
     tests = [one for one in found if one.kind == "test"]
     if tests:
         return tests[0]
@@ -49,7 +245,9 @@ def stated(changes: Changes, function: ChangedFunction) -> Stated | None:
     return found[0] if found else None
 
 
-def _named(changes: Changes, function: ChangedFunction) -> Iterator[Stated]:
+def _named(
+    changes: Changes, function: ChangedFunction, demands: Callable[[Passage], bool]
+) -> Iterator[Stated]:
     *owners, name = function.qualname.split(".")
     owner = owners[-1] if owners else ""
     if name.startswith("__") and name.endswith("__") and owner:
@@ -58,7 +256,7 @@ def _named(changes: Changes, function: ChangedFunction) -> Iterator[Stated]:
     prose = _in_prose(name, owner)
     for passage in changes.passages:
         line = _line(passage, prose if passage.kind != "test" else word, owner)
-        if line is None:
+        if line is None or (passage.kind == "test" and not demands(passage)):
             continue
         if passage.kind == "message":
             yield Stated("message", passage.where[:_MOST_CHARACTERS])
@@ -105,6 +303,11 @@ class Compared:
         return self.comparison.function
 
     @property
+    def is_dark(self) -> bool:
+        """Whether nothing can be told of it, nor of a function through which it is reached."""
+        return self.comparison.verdict == "cannot tell" and not self.comparison.within
+
+    @property
     def unexplained(self) -> bool:
         """Whether it behaves otherwise, and nothing in the change says that it should."""
         meant = self.stated is not None if self.intent is None else self.intent == "stated"
@@ -144,13 +347,15 @@ def compare(
     jobs: int | None = None,
     chosen: Callable[[ChangedFunction], bool] = lambda function: True,
     show: Callable[[Compared, int, int], None] = lambda one, done, total: None,
+    in_tests: bool = False,
 ) -> Diffed:
     """Compare each changed function of the revisions; `show` is told of each, and how far it is.
 
     `about`: what else is said of the
     change, as a commit message would. `jobs`: worker processes, each with a sandbox on both sides;
     None: half as many as there are cores. `chosen`: which functions are looked at. Ctrl-C ends it
-    with what is done. Raises `InputError`, `SandboxUnavailable`.
+    with what is done. `in_tests`: the project's tests are run on both sides where of a function
+    nothing can be told otherwise. Raises `InputError`, `SandboxUnavailable`.
     """
     if about.strip():
         revisions = replace(revisions, messages=(about.strip(), *revisions.messages))
@@ -161,11 +366,20 @@ def compare(
     diffed = Diffed(revisions.before.label, revisions.after.label, changes, revisions.repo)
     places = {id(function): place for place, function in enumerate(changes.functions)}
     try:
-        with closing(_compared(changes.functions, work, jobs)) as results:
+        with (
+            Comparer(work) as comparer,
+            closing(_compared(changes.functions, work, jobs, comparer)) as results,
+        ):
             for function, comparison in results:
-                one = Compared(comparison, stated(changes, function))
+                demands = partial(comparer.demands, comparison)
+                one = Compared(comparison, stated(changes, function, demands))
                 done[places[id(function)]] = one
-                show(one, len(done), len(changes.functions))
+                if not (in_tests and one.is_dark):
+                    show(one, len(done), len(changes.functions))
+        dark = {place: one for place, one in done.items() if in_tests and one.is_dark}
+        for place, one in _seen_in_tests(dark, revisions, python).items():
+            done[place] = one
+            show(one, len(done), len(changes.functions))
     except KeyboardInterrupt:
         diffed.interrupted = True
     diffed.functions = [done[place] for place in sorted(done)]
@@ -188,22 +402,50 @@ def work_of(
     )
 
 
+def _seen_in_tests(
+    dark: Mapping[int, Compared], revisions: Revisions, python: Path | None
+) -> dict[int, Compared]:
+    """Run the project's tests near functions of which nothing can be told, on both sides."""
+    if not dark:
+        return {}
+    from refute.core.methods import Bounds
+    from refute.gating.change import open_change
+    from refute.issue.observed_calls import observed_differences
+    from refute.workspace.factory import Checkout
+
+    head = revisions.after.commit if revisions.after.root != revisions.repo else None
+    try:
+        change = open_change(Checkout(revisions.repo, python), revisions.before.commit, head)
+        functions = [one.function for one in dark.values()]
+        with change.workspace() as workspace:
+            fixes, bounds = ("", change.code), Bounds()
+            seen, _ = observed_differences(fixes, functions, change.tests, workspace, bounds)
+    except Unavailable as error:
+        remark([f"the project's tests are not run: {error}"])
+        return dict(dark)
+    found = {}
+    for place, one in dark.items():
+        calls = tuple(call for call in seen if call.function == one.function.qualname)
+        found[place] = replace(one, comparison=replace(one.comparison, in_tests=calls))
+    return found
+
+
 def _compared(
-    functions: Sequence[ChangedFunction], work: Work, jobs: int | None
+    functions: Sequence[ChangedFunction], work: Work, jobs: int | None, comparer: Comparer
 ) -> Generator[tuple[ChangedFunction, Comparison]]:
     """Each function with what came of it, in the order in which they are done."""
     from refute.core.processes import Failed, cores, run_tasks  # seldom needed for a small change
 
     if jobs is None:  # each runs a process on each side
         jobs = max(1, cores() // 2) if len(functions) > FEW else 1
-    start = partial(Comparer, work)
     with ExitStack() as stack:
         results: Iterable[tuple[ChangedFunction, Comparison | RefuteError | Failed]]
         if jobs == 1 or len(functions) == 1:
-            comparer = stack.enter_context(start())
             results = ((function, comparer(function)) for function in functions)
         else:
-            results = stack.enter_context(closing(run_tasks(functions, start=start, jobs=jobs)))
+            results = stack.enter_context(
+                closing(run_tasks(functions, start=partial(Comparer, work), jobs=jobs))
+            )
         for function, done in results:
             if isinstance(done, RefuteError):
                 raise done

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from refute.core.problems import Scenario
 from refute.core.storage import ScratchFolder, parse_toml
-from refute.diffing.differences import neutral
+from refute.diffing.comparison import neutral
 from refute.diffing.modules import Module
 from refute.diffing.revisions import Tree
 from refute.function.project import Surroundings, surroundings
@@ -81,6 +81,14 @@ class Side:
         runs = [replace(one, lines=tuple(lines), file=watched) for one in scenarios]
         seen = observe(self.box(module), program, runs, limits)
         return [neutral(one, str(self.tree.root)) for one in seen]
+
+    def run_test(self, test: Module, name: str, beside: Module) -> Observation:
+        """Run a test that is given nothing, where a module of the revision can be imported."""
+        owner, _, last = name.rpartition(".")
+        call = Scenario(f"{owner}().{last}()" if owner else f"{name}()")
+        program = Program(test.text, name, filename=str(self.tree.root / test.path))
+        [seen] = observe(self.box(beside), program, [call])
+        return seen
 
     def _program(self, module: Module, name: str) -> Program:
         where = str((self.tree.root / module.path).resolve())

@@ -16,12 +16,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from refute.core.problems import Scenario
-from refute.diffing.comparison import Comparison, Effort, Entry, Tried
-from refute.diffing.differences import Intent, observed_source
+from refute.diffing.comparison import Comparison, Effort, Entry, Intent, Tried, observed_source
 from refute.diffing.engine import Search
 from refute.diffing.modules import Module, Unreadable
-from refute.diffing.service import Compared
-from refute.diffing.working import Comparer
+from refute.diffing.service import Compared, Comparer
 from refute.function.llm.answers import code_spans, final_text
 from refute.function.scenarios.observation import Observation
 from refute.models.contract import Asker, Completion, Message, Sampling

@@ -14,11 +14,9 @@ from refute.diffing.revisions import open_revisions
 from refute.diffing.service import Diffed, compare
 from refute.errors import RefuteError
 from refute.gating.change import Change
-from refute.gating.evidence import Evidence, gathered
-from refute.gating.findings import RULES, Finding, GateVerdict, Rule
+from refute.gating.evidence import Evidence, found_by_running, gathered
 from refute.gating.reading import Reading
-from refute.gating.running import Standing
-from refute.gating.shown import found_by_running
+from refute.gating.running import RULES, Finding, GateVerdict, Rule, Standing
 from refute.issue.vet import Vetted, vet_fix
 from refute.sandbox.pool import end_after
 from refute.workspace.contract import Workspace

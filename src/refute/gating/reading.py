@@ -13,8 +13,8 @@ from functools import cached_property
 from refute.diffing.changes import Changes
 from refute.diffing.trees import is_changelog
 from refute.gating.change import Change
-from refute.gating.disguise import functions_of
-from refute.gating.findings import Finding, Rule
+from refute.gating.experiments import functions_of
+from refute.gating.running import Finding, Rule
 from refute.source.syntax import Function, readable_module, try_parse_statements
 from refute.workspace.patches import added_lines, is_runner_file, is_test_file, touched_files
 

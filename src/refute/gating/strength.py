@@ -14,10 +14,9 @@ from refute.diffing.definitions import Definitions
 from refute.diffing.modules import Module
 from refute.errors import WorkspaceUnavailable
 from refute.gating.change import Change
-from refute.gating.disguise import functions_of
-from refute.gating.findings import Lost, Weighed
-from refute.hardening.mutants import Mutant
-from refute.hardening.outcomes import mutants_of_call
+from refute.gating.experiments import functions_of
+from refute.gating.running import Lost, Weighed
+from refute.hardening.mutants import Mutant, mutants_of_call
 from refute.hardening.testing import Trial, run_on_mutants
 from refute.issue.observed_calls import Call, name_of, write_sources
 from refute.workspace.contract import Workspace

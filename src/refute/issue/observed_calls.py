@@ -57,6 +57,11 @@ class ObservedCall:
     after: str
     """What came of it with the first fix, and with the second one, as short text."""
 
+    @property
+    def source(self) -> str:
+        """The call as people write it."""
+        return f"{self.function}({self.given})" if self.function else "the test"
+
 
 @dataclass(frozen=True, slots=True)
 class Call:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct, UnsetType, convert, field
 
-from refute.diffing.differences import Difference as Differing
-from refute.diffing.differences import Intent, Kind, Verdict, observed_source
+from refute.diffing.comparison import Difference as Differing
+from refute.diffing.comparison import Intent, Kind, Verdict, observed_source
 from refute.results import Count, Known, Line
 
 if TYPE_CHECKING:
@@ -26,6 +26,16 @@ class Difference(Struct, frozen=True, kw_only=True):
     after: str
     lines_before: Sequence[Line]
     lines_after: Sequence[Line]
+
+
+class CallInTest(Struct, frozen=True):
+    """A call in a test of the project, or a test, that comes out otherwise with the other fix."""
+
+    test: str
+    function: str
+    given: str
+    before: str
+    after: str
 
 
 class ChangedLines(Struct, frozen=True, kw_only=True):
@@ -57,6 +67,9 @@ class ComparedFunction(Struct, frozen=True, kw_only=True):
     ]
     within: Sequence[str]
     differences: Sequence[Difference]
+    in_tests: Annotated[
+        Sequence[CallInTest], Meta(description="Where no input shows a difference and tests do.")
+    ]
     other_differences: Count
     inputs: Annotated[Count, Meta(description="Inputs that ran on both sides.")]
     written_by_model: Count
@@ -159,6 +172,7 @@ def _function(one: Compared) -> ComparedFunction:
         called=found.called or None,
         within=found.within,
         differences=[difference(each) for each in found.differences],
+        in_tests=convert(found.in_tests, list[CallInTest], from_attributes=True),
         other_differences=found.others,
         inputs=found.ran,
         written_by_model=found.written,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct, convert, field
 
-from refute.gating.findings import GateVerdict, Rule, Turn
+from refute.gating.running import GateVerdict, Rule, Turn
 from refute.issue.contract import Verdict
 from refute.results import Count, Line
 from refute.results.changes import Behaviour, behaviour
@@ -15,8 +15,7 @@ from refute.results.changes import Behaviour, behaviour
 if TYPE_CHECKING:
     from refute.gating.judging import Judged
     from refute.hardening.mutants import Mutant
-    from refute.hardening.offering import Offer
-    from refute.hardening.service import Hardened
+    from refute.hardening.service import Hardened, Offer
 
 
 class BrokenRule(Struct, frozen=True, kw_only=True):

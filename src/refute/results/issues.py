@@ -10,7 +10,13 @@ from msgspec.structs import asdict
 
 from refute.issue.contract import FixState, Verdict
 from refute.results import Confidence, rounded
-from refute.results.changes import Difference, MaybeBehaviour, behaviour, difference
+from refute.results.changes import (
+    CallInTest,
+    Difference,
+    MaybeBehaviour,
+    behaviour,
+    difference,
+)
 from refute.workspace.contract import Failure, Outcome, Phase
 
 if TYPE_CHECKING:
@@ -71,16 +77,6 @@ class RankedFix(VettedFix, frozen=True):
     """One fix of several."""
 
     fix: str
-
-
-class CallInTest(Struct, frozen=True):
-    """A call in a test of the project, or a test, that comes out otherwise with the other fix."""
-
-    test: str
-    function: str
-    given: str
-    before: str
-    after: str
 
 
 class FixPair(Struct, frozen=True, kw_only=True):

@@ -22,13 +22,11 @@ from refute.core.parameters import checked, options_with, parameter
 from refute.core.remarks import remark
 from refute.core.storage import write_output
 from refute.diffing.changes import ChangedFunction, changed
-from refute.diffing.comparison import Effort, Settings
+from refute.diffing.comparison import Difference, Effort, Settings
 from refute.diffing.definitions import is_private
-from refute.diffing.differences import Difference
 from refute.diffing.pinning import Pin, PinnedTest, Side, pinned_tests, put_into_project, together
 from refute.diffing.revisions import NoDifference, open_revisions
-from refute.diffing.service import Compared, Diffed, compare, work_of
-from refute.diffing.working import Comparer
+from refute.diffing.service import Compared, Comparer, Diffed, compare, work_of
 from refute.errors import InputError
 from refute.models.asking import Asked, open_sessions
 from refute.sandbox.pool import end_after
@@ -248,7 +246,7 @@ def diff(
             how: dict[str, Any] = {"python": chosen.python}
             among = chosen_among(only, opened.repo)
             told: dict[str, Any] = {"about": about, "chosen": among, "show": show_fresh}
-            found = compare(opened, settings, jobs=chosen.jobs, **told, **how)
+            found = compare(opened, settings, jobs=chosen.jobs, in_tests=True, **told, **how)
             if chosen.model is not None and not found.interrupted:
                 said = "\n\n".join(part for part in (about.strip(), *opened.messages) if part)
                 with Comparer(work_of(opened, found.changes, settings, **how)) as comparer:
@@ -324,7 +322,7 @@ def command(
 
     Exit status 0: no difference, or the change itself mentions each one (a changed test, docstring,
     change log, commit message or --issue names the function; with --model, the model agrees); 1:
-    differences that it does not mention.
+    differences that it does not mention, or functions of which nothing can be told.
     """
     from refute.results.formats.changes import case_of_change
     from refute.results.text.changes import print_compared, print_end, which_side
@@ -368,7 +366,8 @@ def command(
         write_pinned(result, side, output, hypothesis=style == "hypothesis")
     if result.interrupted:
         raise KeyboardInterrupt
-    return FOUND if result.unexplained and fail_on != "never" else 0
+    untold = any(one.comparison.verdict == "cannot tell" for one in result.functions)
+    return FOUND if (result.unexplained or untold) and fail_on != "never" else 0
 
 
 def changed_since(targets: Sequence[str], since: str) -> tuple[str, ...]:

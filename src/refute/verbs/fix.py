@@ -17,7 +17,7 @@ from refute.core.methods import Bounds, Context, Given, Spawn
 from refute.core.parameters import options_with, parameter
 from refute.core.remarks import remark
 from refute.core.storage import write_output
-from refute.diffing.differences import Difference
+from refute.diffing.comparison import Difference
 from refute.diffing.service import Diffed
 from refute.errors import InputError
 from refute.issue.choosing import check_task, chosen_reproducer

@@ -20,9 +20,9 @@ from refute.core.methods import Bounds
 from refute.core.parameters import options_with, parameter
 from refute.errors import InputError, RefuteError
 from refute.gating.change import Change, open_change
-from refute.gating.findings import chosen_rules
 from refute.gating.hook import BLOCK, Memory, read_message, reason_of
 from refute.gating.judging import Judged, Settings, judge
+from refute.gating.running import chosen_rules
 from refute.models.asking import Asked
 from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.issues import IssueOptions, reproduced, with_bounds
@@ -107,7 +107,7 @@ def gate(*, options: GateOptions | None = None, **given: Any) -> GateResult:
     `head`: the commit after; None: the working tree, new files included. `python`, `runner`: how
     the tests run, as in `refute.reproduce`. `issue`: a test of its own is made of it as
     `refute.reproduce` does, and must go from red to green. `rules`, `without`: names of
-    `refute.gating.findings.RULES`.
+    `refute.gating.running.RULES`.
 
     Everything runs in a workspace; nothing in the checkout is changed. Raises `InputError`,
     `Unavailable`.

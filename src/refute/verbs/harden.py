@@ -20,8 +20,7 @@ from refute.verbs.options import json_option
 from refute.verbs.output import FOUND, Shown, apart, consoles, show
 
 if TYPE_CHECKING:
-    from refute.hardening.offering import Offer
-    from refute.hardening.service import Hardened
+    from refute.hardening.service import Hardened, Offer
     from refute.results.gate import Harden
 
 

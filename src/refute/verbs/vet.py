@@ -17,8 +17,7 @@ import click
 
 from refute.core.methods import Bounds
 from refute.core.parameters import options_with, parameter
-from refute.diffing.comparison import Settings
-from refute.diffing.differences import Difference
+from refute.diffing.comparison import Difference, Settings
 from refute.diffing.revisions import open_patched
 from refute.diffing.service import Diffed, compare
 from refute.errors import InputError, RefuteError

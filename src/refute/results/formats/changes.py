@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from refute.diffing.differences import Difference, observed_source
+from refute.diffing.comparison import Difference, observed_source
 from refute.diffing.service import Compared, Diffed
 from refute.results.formats import Case, Problem, merged, short
 
 if TYPE_CHECKING:
+    from refute.issue.observed_calls import ObservedCall
     from refute.verbs.fix import FixResult
     from refute.verbs.issues import ReproduceResult, VetResult
     from refute.verbs.vet import RankedFixes
@@ -22,6 +23,7 @@ def case_of_change(one: Compared) -> Case:
     comparison, place = one.comparison, one.function.after
     where = place.file, place.line, place.qualname
     problems = [_difference(one, difference) for difference in comparison.differences]
+    problems += [_in_test(one, call) for call in comparison.in_tests]
     if comparison.broken:
         problems.append(_broken(one))
     state = comparison.verdict
@@ -33,14 +35,21 @@ def case_of_change(one: Compared) -> Case:
 
 
 def _difference(one: Compared, difference: Difference) -> Problem:
-    rule = "behaviour-changed" if one.unexplained else "behaviour-changed-as-stated"
-    place = one.function.after
     before = observed_source(difference.before, difference.kind)
     after = observed_source(difference.after, difference.kind)
-    said = one.intent or ("not mentioned" if one.stated is None else f"see {one.stated.where}")
-    source = difference.scenario.source
-    message = f"{short(source)}: before: {short(before)}, now: {short(after)} ({said})"
     detail = "|".join((difference.kind, difference.before.error, difference.after.error))
+    return _changed(one, difference.scenario.source, before, after, detail)
+
+
+def _in_test(one: Compared, call: ObservedCall) -> Problem:
+    return _changed(one, f"{call.test}: {call.source}", call.before, call.after, "in tests")
+
+
+def _changed(one: Compared, source: str, before: str, after: str, detail: str) -> Problem:
+    rule = "behaviour-changed" if one.unexplained else "behaviour-changed-as-stated"
+    place = one.function.after
+    said = one.intent or ("not mentioned" if one.stated is None else f"see {one.stated.where}")
+    message = f"{short(source)}: before: {short(before)}, now: {short(after)} ({said})"
     return Problem(rule, place.file, place.line, place.qualname, message, detail)
 
 
@@ -50,10 +59,12 @@ def without_known(known: Collection[str], one: Compared) -> Compared | None:
     if comparison.verdict != "differs":
         return one
     new = tuple(d for d in comparison.differences if _difference(one, d).fingerprint not in known)
+    calls = tuple(c for c in comparison.in_tests if _in_test(one, c).fingerprint not in known)
     broken = comparison.broken if _broken(one).fingerprint not in known else ""
-    if not new and not broken:
+    if not new and not calls and not broken:
         return None
-    return replace(one, comparison=replace(comparison, differences=new, broken=broken))
+    left = replace(comparison, differences=new, in_tests=calls, broken=broken)
+    return replace(one, comparison=left)
 
 
 def _broken(one: Compared) -> Problem:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from refute.diffing.differences import Difference, observed_source
+from refute.diffing.comparison import Difference, observed_source
 from refute.function.source import unified_diff
 from refute.results.text.consoles import CELL, FittingTable
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from refute.diffing.pinning import Pin, Side
     from refute.diffing.service import Compared, Diffed
     from refute.gating.judging import Judged
-    from refute.hardening.offering import Offer
-    from refute.hardening.service import Hardened
+    from refute.hardening.service import Hardened, Offer
     from refute.workspace.contract import Failure
 
 MOST_LINES = 12
@@ -83,12 +82,19 @@ def print_compared(one: Compared, console: Console) -> None:
         console.print(differences_table(comparison.differences))
         if comparison.others:
             console.print(Text(f"and {comparison.others} more kinds of input", style="dim"))
+    elif comparison.in_tests:
+        said = "not mentioned" if one.stated is None else _said(one)
+        console.print(Text.assemble((where, "bold"), f": behaves otherwise in tests ({said})"))
+        for call in comparison.in_tests:
+            console.print(Text(f"{call.test}: {call.source}"[:CELL], style="dim"))
+            console.print(Text(f"  before: {call.before[:CELL]}\n  after:  {call.after[:CELL]}"))
     elif comparison.broken:
         console.print(
             Text.assemble((where, "bold"), f": loads on one side only: {comparison.broken}")
         )
     elif comparison.ran:
-        console.print(Text.assemble((where, "bold"), f": {_unchanged(one)}"))
+        told = f"cannot tell: {_unchanged(one)}" if comparison.unseen else _unchanged(one)
+        console.print(Text.assemble((where, "bold"), f": {told}"))
     elif comparison.within:
         names = ", ".join(comparison.within[:3])
         seen = f": reached only through {names}, which changed too"

@@ -118,8 +118,7 @@ def _print_pair(pair: Pair, ranked: RankedFixes, console: Console) -> None:
     elif pair.observed:
         one = pair.observed[0]
         console.print(Text(f"{names[0]} and {names[1]} differ in {one.test}", style="bold"))
-        call = f"{one.function}({one.given})" if one.function else "the test"
-        console.print(Text(f"  {_short(call)}"))
+        console.print(Text(f"  {_short(one.source)}"))
         for name, end in zip(names, (one.before, one.after), strict=True):
             console.print(Text(f"  {name}: {_short(end)}"))
     elif pair.alike:
