@@ -1,1 +1,1 @@
-"""What a change changes: two revisions of a repository side by side, compared without running."""
+"""Two revisions of a repository side by side: how they differ, and how their functions behave."""

@@ -1,4 +1,4 @@
-"""What differs between two revisions: functions, methods and what they read, by reading alone."""
+"""Differences between two revisions, read from the source: functions, methods and what they use."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _tests(change: FileChange, old: Modules, new: Modules) -> list[Passage]:
 
 
 def _differs(before: Definition, after: Definition) -> bool:
-    """Whether what a test demands may differ: hints alone demand nothing."""
+    """Return whether a test may demand something else now: type hints demand nothing."""
     found = compared(before, after)
     return found is not None and found.aspects != ("annotations",)
 
@@ -269,7 +269,7 @@ def _read(
 
 
 def place_of(module: Module, definition: Definition) -> Place:
-    """Where a definition stands."""
+    """Return the place of a definition."""
     return Place(module.path, module.name, definition.qualname, definition.line)
 
 
@@ -338,13 +338,13 @@ def _defined(module: Module) -> tuple[str, ...]:
 
 
 def _appeared(pair: _Pair, name: str) -> bool:
-    """Whether one side alone has a name."""
+    """Return whether only one side has a name."""
     before, after = (_meaning(side, name) == _NOTHING for side in (pair.before, pair.after))
     return before != after
 
 
 def _meaning(module: Module, name: str) -> tuple[object, ...]:
-    """What a name stands for; what is inside of functions and classes is compared elsewhere."""
+    """Return the value of a name; bodies of functions and classes are compared elsewhere."""
     found = module.found
     return name in found.functions, name in found.classes, key_of(found.bindings.get(name, ()))
 
@@ -404,7 +404,7 @@ def _add_user(
 def _lines_before(
     references: References, pair: _Pair, qualname: str, target: str
 ) -> tuple[int, ...]:
-    """Where the function read the name before. A renamed module's own names have its old name."""
+    """Return the lines where the function read the name before. Names of a renamed module count."""
     own = f"{pair.after.name}."
     wanted = {target}
     if target.startswith(own):

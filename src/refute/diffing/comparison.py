@@ -1,4 +1,4 @@
-"""What is asked of a comparison of one function, and what came of it."""
+"""Comparison of one function: its settings, its differences, its verdict."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Kind = Literal["value", "exception", "effect", "output", "end", "type", "message
 printed; whether it ends; the type alone of an equal value; what an exception says."""
 
 Verdict = Literal["differs", "no difference", "cannot tell"]
-"""What came of one changed function."""
+"""Verdict on one changed function."""
 Intent = Literal["stated", "contradicted", "not mentioned"]
 """Whether what is said of a change means it, in the words of a model."""
 
@@ -46,10 +46,10 @@ class Difference:
 
 
 def kind_of_difference(before: Observation, after: Observation) -> Kind | None:
-    """What tells two observations of one scenario apart; None where nothing does, or nothing can be
-    said: a call that one side does not take at all (another signature) compares nothing.
+    """Return the kind of difference between two observations of one scenario.
 
-    Where both raise because an argument is of no use to either, how they do is no behaviour.
+    None: there is none, or it cannot be told, since one side does not accept the call at all
+    (another signature). Two errors about an argument of the wrong type are not compared.
     """
     if "cut short" in (before.kind, after.kind):
         other = after if before.kind == "cut short" else before
@@ -75,7 +75,7 @@ def kind_of_difference(before: Observation, after: Observation) -> Kind | None:
 
 
 def _refused(one: Observation) -> bool:
-    """Whether the call never began: its arguments do not fit the signature."""
+    """Return whether the call never began: its arguments do not fit the signature."""
     return one.kind == "raised" and one.error == "TypeError" and not one.inside
 
 
@@ -84,19 +84,19 @@ def _told(one: Observation) -> str:
 
 
 def _deliberate(one: Observation) -> bool:
-    """Whether the message is the program's own, not Python's about a wrong type."""
+    """Return whether the program itself wrote the message, not Python about a wrong type."""
     return one.inside and one.error not in WRONG_KIND
 
 
 def _same_changes(before: Observation, after: Observation) -> bool:
-    """Whether the call left the same behind in what it was given."""
+    """Return whether the call changed its arguments in the same way."""
     old = {name: value for name, _, value in before.changed}
     new = {name: value for name, _, value in after.changed}
     return old.keys() == new.keys() and all(same_value(old[name], new[name]) for name in old)
 
 
 def is_stable(one: Observation, again: Observation) -> bool:
-    """Whether two runs of one side, with other hashes, showed the same."""
+    """Return whether two runs of one side, with other hash seeds, showed the same."""
     return (
         one.kind == again.kind
         and one.error == again.error
@@ -148,7 +148,7 @@ def neutral(one: Observation, root: str) -> Observation:
 
 
 def observed_source(seen: Observation, kind: str = "value") -> str:
-    """What a call did, as source where it has one: of the kind that a difference is of."""
+    """Return as source what a call did, as far as this kind of difference is concerned."""
     if seen.kind == "raised":
         return f"raises {seen.error}: {seen.message}".rstrip(": ")
     if seen.kind != "returned":
@@ -176,7 +176,7 @@ _MADE_WITH = ("__init__", "__new__", "__post_init__", "__attrs_post_init__", "__
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How long and how far is looked."""
+    """Limits of the search for differences."""
 
     seconds: float = 5.0
     """For one function."""
@@ -195,7 +195,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much a model is asked."""
+    """Limits of the questions to a model."""
 
     rounds: int = parameter(
         3, "How often a model writes inputs for one function; 0: never.", at_least=0
@@ -207,7 +207,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is called to see a changed function: itself, or who calls it."""
+    """The call through which a changed function is observed: its own, or that of a caller."""
 
     before: Module
     after: Module
@@ -218,7 +218,7 @@ class Entry:
 
     @property
     def called_before(self) -> str:
-        """What is called before the change: of a method that makes an instance, its class."""
+        """Return the name to call before the change: for `__init__` and its like the class."""
         return _called(self.name_before)
 
     @property
@@ -243,7 +243,7 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What came of one changed function."""
+    """Result for one changed function."""
 
     function: ChangedFunction
     differences: tuple[Difference, ...] = ()
@@ -275,19 +275,19 @@ class Comparison:
 
     @property
     def called(self) -> str:
-        """What was called, where that is not the function itself."""
+        """Return the name of the caller, or "" where the function itself was called."""
         entry = self.entry
         return f"{entry.after.name}.{entry.name_after}" if entry and entry.caller else ""
 
     @property
     def verdict(self) -> Verdict:
-        """What came of it; no difference: on what ran, a changed line of each side among it."""
+        """Return the verdict. *No difference* needs an executed changed line on each side."""
         if self.differences or self.in_tests or self.broken:
             return "differs"
         return "no difference" if self.ran and not self.unseen else "cannot tell"
 
     @property
     def unseen(self) -> bool:
-        """Whether a side has changed lines and none of them was executed."""
+        """Return whether one side has changed lines and none of them was executed."""
         missed = (self.missed_before, self.missed_after)
         return any(lines and not hit for lines, hit in zip(missed, self.reached, strict=True))

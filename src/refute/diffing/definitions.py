@@ -1,4 +1,4 @@
-"""What a Python file defines, read as a syntax tree: functions, methods, classes, bindings."""
+"""Definitions of a Python file from its syntax tree: functions, methods, classes, bindings."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Definition:
 
     @property
     def kind(self) -> Kind:
-        """How it is bound."""
+        """Return how the function is bound."""
         words = {_last_name(d) for node in self.nodes for d in node.decorator_list}
         if not self.owner:
             return "function"
@@ -56,22 +56,22 @@ class Definition:
 
     @property
     def is_async(self) -> bool:
-        """Whether a call gives something to await or to iterate asynchronously."""
+        """Return whether a call gives something to await or to iterate asynchronously."""
         return any(isinstance(node, ast.AsyncFunctionDef) for node in self.nodes)
 
     @property
     def is_generator(self) -> bool:
-        """Whether a call gives an iterator over what is yielded."""
+        """Return whether a call gives a generator."""
         return any(_yields(node) for node in self.nodes)
 
     @property
     def is_private(self) -> bool:
-        """Whether its name or its class's says that it is not for users."""
+        """Return whether its name or that of its class marks it as private."""
         return is_private(self.qualname)
 
     @property
     def line(self) -> int:
-        """Where the `def` of the last one stands (1-based)."""
+        """Return the line of the last `def` (1-based)."""
         return self.nodes[-1].lineno
 
 
@@ -85,7 +85,7 @@ class Definitions:
     classes: dict[str, tuple[ast.ClassDef, ...]] = field(default_factory=dict)
 
     def _add(self, branches: Sequence[Definitions]) -> None:
-        """What one of several branches may define stands beside what was there."""
+        """Add the definitions of one of several branches beside those of the others."""
         for branch in branches:
             for name, found in branch.functions.items():
                 known = self.functions.get(name)
@@ -103,7 +103,7 @@ class Definitions:
 
 
 def definitions(tree: ast.Module, text: str) -> Definitions:
-    """What a module defines at its top level and in its classes, nested ones included.
+    """Return the definitions at the top level of a module and in its classes, nested ones included.
 
     What a function defines inside is part of it. Of `if TYPE_CHECKING` and of what only runs as a
     script nothing is read.
@@ -228,7 +228,7 @@ def _yields(function: Function) -> bool:
 
 
 def is_private(qualname: str) -> bool:
-    """Whether a part of a name says that it is not for users; special methods are."""
+    """Return whether part of a name marks it as private; special methods are public."""
     return any(
         part.startswith("_") and not (part.startswith("__") and part.endswith("__"))
         for part in qualname.split(".")
@@ -240,7 +240,7 @@ _Block = ast.stmt | ast.excepthandler | ast.match_case
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How one function differs between two revisions. Lines are 1-based and first of statements."""
+    """Difference of one function between two revisions. Lines are 1-based, of statement starts."""
 
     aspects: tuple[str, ...]
     """Of "body", "signature", "defaults", "decorators", "annotations", in this order."""
@@ -250,7 +250,7 @@ class Difference:
 
 
 def compared(before: Definition, after: Definition) -> Difference | None:
-    """How a function differs; None where it does not, docstrings aside."""
+    """Return how a function differs; None if only its docstring does, or nothing."""
     if before.source == after.source:
         return None
     if _facts(before.nodes, False) == _facts(after.nodes, False):
@@ -276,7 +276,7 @@ def compared(before: Definition, after: Definition) -> Difference | None:
 
 
 def key_of(statements: Sequence[ast.stmt]) -> tuple[str, ...]:
-    """What a binding's statements are compared by: without hints."""
+    """Return the key by which statements of a binding are compared: without type hints."""
     return tuple(ast.dump(_Bare().visit(copy.deepcopy(node))) for node in statements)
 
 

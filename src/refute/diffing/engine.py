@@ -60,7 +60,7 @@ class Usage:
     _read: dict[str, TestFile] = field(default_factory=dict)
 
     def of(self, module: Module, name: str, described: Described) -> Used:
-        """How ``module:name`` is used in the tree's tests and documents."""
+        """Return the uses of ``module:name`` in the tests and documents of the tree."""
         classes = classes_around(module.name, name, described)
         names = [name, *(place.partition(":")[2] for place in classes)]
         top = module.name.partition(".")[0]
@@ -96,7 +96,7 @@ _PATIENT = replace(LIMITS, cpu=2.0)
 _RANK: Sequence[Kind] = ("exception", "value", "effect", "output", "end", "type", "message")
 """The kinds, what a reviewer wants to see first at the front."""
 _WEAK = ("type", "message")
-"""Kinds that are shown where there is no other."""
+"""Kinds that are shown only if no other was found."""
 
 
 def compare_function(
@@ -150,7 +150,7 @@ class Search:
 
     @classmethod
     def resumed(cls, done: Comparison, entry: Entry, sides: Sides, settings: Settings) -> Search:
-        """A search that goes on from what is known."""
+        """Return a search that resumes from an earlier result."""
         function = done.function
         hit = (
             set(function.lines_before) - set(done.missed_before),
@@ -160,7 +160,7 @@ class Search:
         return cls(function, entry, sides, settings, done.ran, hit, groups)
 
     def is_open(self) -> bool:
-        """Whether both sides have what is to be called; then scenarios can be given."""
+        """Return whether both sides have the entry, so that scenarios can be given."""
         before, after = self._described()
         if isinstance(before, str) or isinstance(after, str):
             return False
@@ -175,7 +175,7 @@ class Search:
         return [Tried(one, *pair) for one, pair in zip(scenarios, pairs, strict=True)]
 
     def conclude(self) -> Comparison:
-        """What is known by now, its differences made small."""
+        """Return the result so far, with its differences shrunk."""
         shown = self._shown()
         reason = "" if self.ran else "no call that was tried comes to an end"
         return self._done(shown, reason)
@@ -207,7 +207,7 @@ class Search:
         return self.conclude()
 
     def _described(self) -> tuple[Described | str, Described | str]:
-        """What the entry's module says of it, on both sides."""
+        """Return the description of the entry's module, or the problem with it, on both sides."""
         entry, sides = self.entry, self.sides
         return sides.both(
             lambda: sides.before.describe(entry.before, [entry.called_before]),
@@ -249,14 +249,14 @@ class Search:
                 break
 
     def _plain(self) -> bool:
-        """Whether a difference is known that nobody would wave aside."""
+        """Return whether a strong difference on fitting arguments is known."""
         return any(one.kind not in _WEAK and not self._misfits(one) for one in self.groups.values())
 
     def _misfits(self, one: Difference) -> int:
         return misfits(one.scenario, self.signature) if self.signature is not None else 0
 
     def _fitting(self, scenario: Scenario, one: Difference) -> bool:
-        """Whether its arguments fit no worse than those of a difference."""
+        """Return whether its arguments fit no worse than those of a difference."""
         return self.signature is None or misfits(scenario, self.signature) <= self._misfits(one)
 
     def _round(self, proposals: Sequence[Proposal], proposer: Proposer) -> bool:
@@ -296,7 +296,7 @@ class Search:
         return news
 
     def _betters(self, scenario: Scenario, known: Difference) -> bool:
-        """Whether the arguments fit where those of the difference that is known do not."""
+        """Return whether the arguments fit where those of the known difference do not."""
         fits = self.signature is not None and not misfits(scenario, self.signature)
         return fits and self._misfits(known) > 0
 
@@ -344,8 +344,8 @@ class Search:
     def _again(
         self, scenario: Scenario, kind: Kind, before: Observation, after: Observation
     ) -> tuple[Observation, Observation] | None:
-        """What both sides show again, with other hashes, also in a process where they did once;
-        None where they do not: what a process counts is no difference."""
+        """Return what both sides show again, with other hash seeds and in a process that made the
+        call before. None if the difference is gone: a counter in the process made it."""
         if kind == "end":
             old, new = self._once(scenario, _PATIENT)
             same = is_stable(before, old) and is_stable(after, new)
@@ -451,6 +451,6 @@ def _watched(module: Module, place: Place, changed: Sequence[int]) -> tuple[tupl
 
 
 def _is_broken(problem: str) -> bool:
-    """Whether it is the code's own fault that it does not load: not something that is missing."""
+    """Return whether the code itself fails to load, and no dependency is missing."""
     missing = "ModuleNotFoundError", "ImportError", "in time", "cannot be read"
     return "cannot be imported: " in problem and not any(word in problem for word in missing)

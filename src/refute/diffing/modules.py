@@ -331,7 +331,7 @@ class References:
     def _inherited(
         self, module: Module, owner: str, rest: list[str], hands: int = MOST_HANDS
     ) -> str | None:
-        """Where the base classes of a class define an attribute."""
+        """Return where the base classes of a class define an attribute."""
         if not hands:
             return None
         for node in module.found.classes.get(owner, ()):

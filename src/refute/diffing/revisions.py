@@ -79,7 +79,7 @@ class FileChange:
 
 @dataclass(frozen=True)
 class Revisions:
-    """What is compared. The folders last as long as the context that gave it."""
+    """The two revisions compared. Their folders last as long as the context that gave them."""
 
     repo: Path
     """Root of the user's checkout."""

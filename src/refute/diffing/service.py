@@ -78,8 +78,8 @@ def callers(
 
 
 def _uses(references: References, target: str) -> list[Use]:
-    """What refers to a name; of a method also what names its class and calls a method of that name
-    on something: `printer = Printer(); printer.print(x)`."""
+    """Return the uses of a name; of a method also the functions that name its class and call a
+    method of that name on something: `printer = Printer(); printer.print(x)`."""
     found = references.of(target)
     owner, _, last = target.rpartition(".")
     if not last.startswith("__"):
@@ -105,7 +105,7 @@ LEAST = 1.0
 
 @dataclass(frozen=True)
 class Work:
-    """What is the same for every function: plain data, which a worker process is handed."""
+    """Data that all functions of a change share, handed to each worker process."""
 
     revisions: Revisions
     settings: Settings
@@ -145,7 +145,7 @@ class Comparer:
             self.sides.__exit__(kind, error, trace)
 
     def compare(self, function: ChangedFunction) -> Comparison:
-        """What came of one function. Raises `SandboxUnavailable`."""
+        """Compare one function. Raises `SandboxUnavailable`."""
         settings = self.work.settings
         left = settings.end - time.monotonic()
         if left <= 0:
@@ -159,8 +159,8 @@ class Comparer:
         return found
 
     def demands(self, found: Comparison, passage: Passage) -> bool:
-        """Whether a test demands what the function does now, or may: one that passes on the code
-        before and not on that after pins what was."""
+        """Return whether a test may demand the new behaviour. One that passes on the code before
+        and fails on the code after pins the old behaviour."""
         test, beside = self.new.read(passage.where), self.new.read(found.function.after.file)
         if found.verdict != "differs" or not passage.test:
             return True
@@ -183,7 +183,7 @@ class Comparer:
             return Comparison(function, reason=reason_to_skip(error))
 
     def _entries(self, function: ChangedFunction, also: list[str]) -> Iterator[Entry]:
-        """What to call; `also` gets the callers that changed too: they may show their own doing.
+        """Yield the calls to try; `also` receives the callers that changed themselves.
 
         A public function itself, then its callers, which are looked for only once they are wanted;
         of a private one the callers, and itself only where there are none. Where no line is another
@@ -217,7 +217,7 @@ _MOST_CHARACTERS = 100
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What speaks of the function."""
+    """Mention of a changed function by the change itself."""
 
     kind: Literal["test", "docstring", "changelog", "message"]
     where: str
@@ -299,17 +299,17 @@ class Compared:
 
     @property
     def function(self) -> ChangedFunction:
-        """What changed."""
+        """Return the changed function."""
         return self.comparison.function
 
     @property
     def is_dark(self) -> bool:
-        """Whether nothing can be told of it, nor of a function through which it is reached."""
+        """Return whether nothing can be told of it, nor of a function that reaches it."""
         return self.comparison.verdict == "cannot tell" and not self.comparison.within
 
     @property
     def unexplained(self) -> bool:
-        """Whether it behaves otherwise, and nothing in the change says that it should."""
+        """Return whether it behaves otherwise, and nothing in the change says that it should."""
         meant = self.stated is not None if self.intent is None else self.intent == "stated"
         return self.comparison.verdict == "differs" and not meant
 
@@ -329,12 +329,12 @@ class Diffed:
 
     @property
     def unexplained(self) -> bool:
-        """Whether any function behaves otherwise without a word of it."""
+        """Return whether any function behaves otherwise without a mention."""
         return any(one.unexplained for one in self.functions)
 
     @property
     def counts(self) -> Counter[str]:
-        """How many functions there are of each verdict."""
+        """Count the functions of each verdict."""
         return Counter(one.comparison.verdict for one in self.functions)
 
 
@@ -349,13 +349,12 @@ def compare(
     show: Callable[[Compared, int, int], None] = lambda one, done, total: None,
     in_tests: bool = False,
 ) -> Diffed:
-    """Compare each changed function of the revisions; `show` is told of each, and how far it is.
+    """Compare each changed function; `show` receives each, how many are done, and the total.
 
-    `about`: what else is said of the
-    change, as a commit message would. `jobs`: worker processes, each with a sandbox on both sides;
-    None: half as many as there are cores. `chosen`: which functions are looked at. Ctrl-C ends it
-    with what is done. `in_tests`: the project's tests are run on both sides where of a function
-    nothing can be told otherwise. Raises `InputError`, `SandboxUnavailable`.
+    `about`: further text about the change, read like a commit message. `jobs`: worker processes, each with
+    a sandbox on both sides; None: half as many as there are cores. `chosen`: the functions to
+    compare. `in_tests`: run the project's tests on both sides for functions of which nothing can
+    be told otherwise. Ctrl-C ends it with what is done. Raises `InputError`, `SandboxUnavailable`.
     """
     if about.strip():
         revisions = replace(revisions, messages=(about.strip(), *revisions.messages))
@@ -393,7 +392,7 @@ def work_of(
     *,
     python: Path | None = None,
 ) -> Work:
-    """What a `Comparer` is told of a change. Raises `InputError`."""
+    """Return the data that a `Comparer` needs. Raises `InputError`."""
     return Work(
         revisions,
         settings,

@@ -41,7 +41,7 @@ class Side:
     _described: dict[tuple[str, tuple[str, ...]], Described | str] = field(default_factory=dict)
 
     def around(self, module: Module) -> Surroundings:
-        """Where the module lies in this revision."""
+        """Return the surroundings of the module in this revision."""
         return surroundings(self.tree.root / module.path)
 
     def box(self, module: Module) -> LocalSandbox:
@@ -121,7 +121,7 @@ class Sides:
         self._threads = ThreadPoolExecutor(2)
 
     def both(self, before: Callable[[], T], after: Callable[[], T]) -> tuple[T, T]:
-        """What two functions give, run side by side."""
+        """Run two functions side by side and return their results."""
         first, second = self._threads.submit(before), self._threads.submit(after)
         return first.result(), second.result()
 

@@ -25,7 +25,7 @@ _PROSE = (".md", ".rst", ".txt")
 
 
 def is_test(path: str) -> bool:
-    """Whether a Python file holds tests or what they share."""
+    """Return whether a Python file holds tests or their helpers."""
     *folders, name = path.split("/")
     if not name.endswith(".py"):
         return False
@@ -35,8 +35,8 @@ def is_test(path: str) -> bool:
 
 
 def is_source(path: str) -> bool:
-    """Whether a Python file holds code of the project: no test, no script that builds it or its
-    documents."""
+    """Return whether a Python file holds code of the project: neither tests nor scripts that build
+    it or its documents."""
     *folders, name = path.split("/")
     if not name.endswith(".py") or is_test(path) or name in ("setup.py", "noxfile.py"):
         return False
@@ -46,7 +46,7 @@ def is_source(path: str) -> bool:
 
 
 def is_changelog(path: str) -> bool:
-    """Whether a file tells users what changed."""
+    """Return whether a file is a change log."""
     *folders, name = path.lower().split("/")
     if not name.endswith(".py") and not _FRAGMENTS.isdisjoint(folders):
         return True
@@ -78,7 +78,7 @@ class Entry:
 
     @property
     def is_link(self) -> bool:
-        """Whether it is a symbolic link, whose content is its target."""
+        """Return whether it is a symbolic link, whose content is its target."""
         return self.mode == "120000"
 
 
@@ -186,7 +186,7 @@ def _group(git_dir: Path, entries: Sequence[Entry]) -> Iterator[tuple[Entry, byt
 
 
 def find_products(clone: Clone) -> tuple[str, ...]:
-    """What a build made in a checkout: compiled extension modules that git does not track, and
+    """Return the products of a build in a checkout: untracked compiled extension modules, and
     ignored `.py` files (a generated `_version.py`), sorted. Folders that are ignored or not
     tracked as a whole are not looked into. Raises `GitFailed`."""
     found = set()

@@ -2,7 +2,7 @@
 
 The model sees both versions, what was tried and which changed lines nothing executed. It writes
 test functions, which are read as the project's own are (never executed as they stand), and whose
-calls run on both sides like any other scenario; what they showed is told to it, round by round. It
+calls run on both sides like any other scenario. It learns the results, round by round. It
 decides nothing: a difference counts only once it was seen twice on both sides.
 
 Of a difference it says whether the change means it: stated, contradicted or not mentioned.
@@ -94,7 +94,7 @@ async def _answers(talks: Sequence[_Talk], asker: Callable[[str], Asker]) -> lis
 
 
 def _wants(done: Comparison) -> bool:
-    """Whether more inputs could tell more."""
+    """Return whether more inputs could tell more."""
     if done.broken or done.within or done.entry is None:
         return False
     return not done.differences or bool(done.missed_before or done.missed_after)
@@ -112,7 +112,7 @@ def _opened(one: Compared, comparer: Comparer) -> _Talk | None:
 
 
 def _looked_at(talk: _Talk, answer: Completion, comparer: Comparer) -> Compared:
-    """Run what an answer holds; the conversation goes on with what it showed."""
+    """Run what an answer holds; the conversation continues with its results."""
     read = _read(answer.text, talk, comparer)
     fresh = [one for one in read if one.source not in talk.known]
     talk.known |= {one.source for one in fresh}
@@ -186,7 +186,7 @@ def _shown(one: Tried) -> dict[str, str]:
 
 
 def _outcome(seen: Observation) -> str:
-    """What a call did, and what it left behind."""
+    """Return what a call did and what it changed."""
     if seen.kind == "setup":
         return f"statement {seen.step + 1} raises {seen.error}: {seen.message}"[:_MOST_RESULT]
     parts = [observed_source(seen)[:_MOST_RESULT]]
@@ -215,7 +215,7 @@ def _marked(
 
 
 def _around(done: Comparison, entry: Entry) -> str:
-    """How an instance is made, and who calls it, where that is what is called."""
+    """Return how an instance is made, and the caller, where that is called."""
     module: Module = entry.after
     names = []
     owner = entry.name_after.rpartition(".")[0]

@@ -1,4 +1,4 @@
-"""What is judged: a base, what the checkout or a commit has beside it, and where both can be run.
+"""The change under judgement: a base, a state after it, and a workspace that runs both.
 
 The checkout is only read. Its present state, files that git does not know yet included, is a commit
 in a folder of our own (`refute.workspace.snapshot`).
@@ -80,7 +80,7 @@ class Change:
 
     @cached_property
     def changes_code(self) -> bool:
-        """Whether a Python file that is no test differs."""
+        """Return whether a Python file that is not a test differs."""
         return any(path.endswith(".py") for path in self.code_files)
 
     @cached_property
@@ -126,7 +126,7 @@ class Change:
         return texts, unreadable
 
     def holds(self, path: str) -> bool:
-        """Whether the state after has a file of this path."""
+        """Return whether the state after has a file of this path."""
         return path in self._paths
 
     @cached_property
@@ -142,7 +142,7 @@ class Change:
 
 
 def open_change(place: Checkout, base: str | None = None, head: str | None = None) -> Change:
-    """What `head` (None: the working tree as it is) has beside `base`.
+    """Return the change from `base` to `head` (None: the working tree as it is).
 
     `base` None: HEAD where the working tree has changes of Python files that are not committed,
     else where the present branch left the main one. Nothing may differ: then the patch is empty.
@@ -194,7 +194,7 @@ def _default_base(clone: Clone, store: Path, tip: str, after: str) -> tuple[str,
 
 
 def _is_alone(clone: Clone) -> bool:
-    """Whether a repository has one branch and no other to be fetched: that is its main one."""
+    """Return whether a repository has one branch and no remote: then that is its main one."""
     branches = clone.git("for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes")
     return len(branches.split()) < 2 and not clone.git("remote").strip()
 

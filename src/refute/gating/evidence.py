@@ -1,4 +1,4 @@
-"""What running shows of a change: its tests and those near it, on four states of the repository.
+"""Evidence from running a change: its tests and those near it, on states of the repository.
 
 old         the base
 red         the base with the change's tests
@@ -153,8 +153,8 @@ def _propped(runs: Runs, new: TestReport, changed: Sequence[str]) -> tuple[str, 
 
 
 def _check_that_tests_run(old: TestReport, new: TestReport, changed: Sequence[str]) -> None:
-    """Where no test runs with or without the change, or none of a file that it changes, that is no
-    fault of the change: something is missing here. Raises `WorkspaceUnavailable`."""
+    """Check that tests run at all, and those of each changed file. Where none does, with or without
+    the change, something is missing here. Raises `WorkspaceUnavailable`."""
     broken = statuses(old).broken & statuses(new).broken & {*changed}
     for report in (old, new):
         ran = any(one.phase != "collect" for one in report.results)
@@ -408,7 +408,7 @@ def _source(function: Function) -> str:
 
 
 def _weaker(reading: Reading, evidence: Evidence, notes: list[str]) -> Iterator[Finding]:
-    """What the tests noticed as they were and do not notice any more."""
+    """Yield what the tests noticed as they were and do not notice any more."""
     files = {one.id: one.file for one in evidence.old.results}
     for lost in evidence.weighed.lost:
         old = reading.function_of(lost.test, files.get(lost.test, ""), after=False)
@@ -433,7 +433,7 @@ def _skipped(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _says_nothing(one: Standing) -> bool:
-    """Whether that a test was red says nothing of what it checks."""
+    """Return whether the failure on the old code says nothing about what the test checks."""
     failure = one.failure_before
     return not one.imported or (failure is not None and failure.type in _MISSING)
 

@@ -1,4 +1,4 @@
-"""What turned a test: attempts to show that it was not what the changed functions do.
+"""Experiments on turned tests: attempts to show that something else than the change turned them.
 
 knocked out   the new text with the old functions: what turned is red again (also: red twice)
 disguised     the new code where nothing of its text can be read, watched: green again, by calls of
@@ -122,13 +122,13 @@ def _differing(one: _Nodes, other: _Nodes) -> set[str]:
 
 
 def _runs(tree: ast.Module) -> list[str]:
-    """What only runs on import, and as a program."""
+    """Return what only runs on import, and as a program."""
     defines = Function | ast.ClassDef | ast.Assign | ast.AnnAssign | ast.Import | ast.ImportFrom
     return [ast.dump(node) for node in tree.body if not isinstance(node, defines)]
 
 
 def _made_on_import(name: str, tree: ast.Module) -> bool:
-    """Whether a function is called while its module is imported, as far as is seen."""
+    """Return whether a function seems to be called while its module is imported."""
     outside: list[ast.AST] = [s for s in tree.body if not isinstance(s, Function | ast.ClassDef)]
     outside += [d for one in ast.walk(tree) for d in getattr(one, "decorator_list", ())]
     parts = (part for one in outside for part in ast.walk(one))
@@ -147,7 +147,7 @@ SPECIAL = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Turned:
-    """What the experiments leave of the tests that seemed to turn."""
+    """Tests that turned and that no experiment explains away."""
 
     tests: tuple[Standing, ...] = ()
     flaky: tuple[str, ...] = ()
@@ -161,8 +161,8 @@ class Turned:
 def turned(
     runs: Runs, candidates: Sequence[Standing], new: TestReport, before: Sequence[Call]
 ) -> Turned:
-    """Which of the tests that were red and are green count. `before`: the calls that the tests made
-    on the old code. Raises `WorkspaceUnavailable`."""
+    """Return the tests, of those that were red and are green, that count. `before`: the calls that
+    they made on the old code. Raises `WorkspaceUnavailable`."""
     if not candidates:
         return Turned()
     modules, unknown = disguised(runs.change)
@@ -223,7 +223,7 @@ class _Trial:
     modules: Mapping[str, Disguised]
 
     def is_changed(self, call: Call) -> bool:
-        """Whether the called function itself is changed."""
+        """Return whether the called function itself is changed."""
         return (
             call.file in self.modules and call.function in self.modules[call.file].chosen.values()
         )
@@ -250,7 +250,7 @@ def _outside(
     trial: _Trial, tests: Sequence[Standing], before: Sequence[Call], after: Sequence[Call],
     knocked_out: Mapping[str, str],
 ) -> Iterator[Finding]:  # fmt: skip
-    """What the calls of the tests do where no test runs."""
+    """Yield findings of calls that behave otherwise where no test runs."""
     names = {name_of(one.id): one for one in tests}
     was = _distinct(call for call in before if call.test in names and call.again)
     now = _distinct(call for call in after if call.test in names and call.again and call.chosen)
@@ -306,8 +306,8 @@ def _distinct(calls: Iterable[Call]) -> list[Call]:
 
 
 def _same(call: Call, old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a call that is known on the old code, in a test and outside, does the same on the
-    new one, in one kind of surroundings at least."""
+    """Return whether a call that is known on the old code, in a test and outside, does the same on
+    the new one, in one kind of surroundings at least."""
     if not old or not new or old[0].get("end") != call.end:
         return False
     return any(row.get("end") == call.end for row in new)
@@ -332,7 +332,7 @@ def _special_cases(
 
 
 def _is_special(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool | None:
-    """Whether a call that differs stands alone; None where that cannot be told.
+    """Return whether a call that differs stands alone; None where that cannot be told.
 
     One at a border does not: beside it one that does the same as before goes the same way through
     the new code, and another one does not.

@@ -26,7 +26,7 @@ _LARGEST = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class HookForm:
-    """How one agent's program names things."""
+    """Names that one agent's program uses."""
 
     session: str
     answer: tuple[tuple[str, str], ...] = ()
@@ -49,7 +49,7 @@ FORMS = {
 
 @dataclass(frozen=True, slots=True)
 class HookMessage:
-    """What the agent's program says when the agent is about to stop."""
+    """Message of the agent's program when the agent is about to stop."""
 
     cwd: Path | None
     session: str
@@ -64,7 +64,7 @@ class HookMessage:
 
 
 def read_message(text: str) -> HookMessage:
-    """Raises `InputError` for what is no message of a hook that the agent runs when it stops."""
+    """Read the message of a stop hook. Raises `InputError` for any other text."""
     try:
         given = parse_json(text.encode()[:_LARGEST])
     except ValueError as error:
@@ -87,7 +87,7 @@ def read_message(text: str) -> HookMessage:
 
 
 def reason_of(judged: Judged) -> str:
-    """What the agent is told: what is not shown, and what would show it."""
+    """Return the text for the agent: what is not shown, and what would show it."""
     lines = [f"refute gate: {judged.verdict}, compared with {judged.base}."]
     for one in judged.findings[:_MOST_FINDINGS]:
         lines.append(f"- [{one.rule}] {one.where}: {one.what}")
@@ -101,18 +101,18 @@ def reason_of(judged: Judged) -> str:
 
 
 class Memory:
-    """Which states of a checkout were judged in a session: each is judged once."""
+    """States of a checkout that were judged in a session: each is judged once."""
 
     def __init__(self, session: str, *state: str) -> None:
         name = key_of("gate", 1, session, *state)
         self._path = cache_folder() / "gate" / name if session else None
 
     def knows(self) -> bool:
-        """Whether this state was judged."""
+        """Return whether this state was judged."""
         return self._path is not None and self._path.is_file()
 
     def keep(self, judged: Judged) -> None:
-        """Remember that it was; a cache that cannot be written is no trouble."""
+        """Remember that it was; a cache that cannot be written is not an error."""
         if self._path is None:
             return
         try:

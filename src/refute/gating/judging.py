@@ -27,7 +27,7 @@ _SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is asked, and what it may cost."""
+    """Rules to apply, and limits."""
 
     rules: frozenset[Rule] = frozenset(RULES)
     tests: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ def _vetted(
     change: Change, workspace: Workspace, tests: str, settings: Settings,
     findings: list[Finding], notes: list[str],
 ) -> Vetted | None:  # fmt: skip
-    """What a test of the issue's own says of the code of the change."""
+    """Run a test of the issue itself on the code of the change."""
     if not tests.strip():
         notes.append("no test of the issue's own could be written: only the change's tests speak")
         return None

@@ -1,5 +1,5 @@
-"""What is read of a change: which tests it touches, and whether somebody says that a test demands
-something else now: an issue, a message of a commit, a change log, a docstring."""
+"""Text of a change: the tests that it touches, and words that announce another demand of a test:
+an issue, a commit message, a change log, a docstring."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Reading:
 
     @cached_property
     def words(self) -> Words:
-        """What is said of the change."""
+        """Return the words about the change."""
         return told_words(
             self.change.patch,
             self.change.before,
@@ -74,19 +74,19 @@ class Reading:
         return next((f for n, f in found.items() if name.endswith(f".{n}")), None)
 
     def is_new(self, id: str, file: str) -> bool:
-        """Whether the change adds or changes the test."""
+        """Return whether the change adds or changes the test."""
         new, old = self.function_of(id, file), self.function_of(id, file, after=False)
         if new is None:
             return old is None and file in self.touched
         return old is None or ast.dump(old) != ast.dump(new)
 
     def said(self, function: str, source: str, values: Sequence[str] = ()) -> str:
-        """Where something says that a test demands something else; "" where nothing does."""
+        """Return where something says that a test demands something else; "" where nothing does."""
         called = self.names & called_names(source)
         return self.words.of(function.rpartition(".")[2], sorted(called), values)
 
     def findings(self) -> Iterator[Finding]:
-        """What no run of tests can show."""
+        """Yield findings that no run of tests can show."""
         before, after = self.change.before, self.change.after
         for path, why in self.change.unreadable.items():
             rule: Rule = "not-weakened" if is_test_file(path) else "no-special-case"
@@ -101,7 +101,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What is said of a change."""
+    """Words about a change."""
 
     texts: tuple[tuple[str, str], ...]
     """(where, text): of the issue, messages and change logs."""
@@ -109,7 +109,7 @@ class Words:
     """Name of a function whose docstring is another -> the new docstring's place and text."""
 
     def of(self, test: str, called: Collection[str], values: Collection[str] = ()) -> str:
-        """Where something says that this test demands something else; "" where nothing does.
+        """Return where something says that this test demands something else, or "".
 
         `test`: its name. `called`: names of changed functions that it calls. `values`: what it
         newly expects, as source. Said is what names the test; what names a function that it calls
@@ -169,8 +169,8 @@ def told_words(
     patch: str, before: Mapping[str, str], after: Mapping[str, str], messages: Sequence[str],
     about: str,
 ) -> Words:  # fmt: skip
-    """What a change says of itself. `before`, `after`: path -> text of its files. `about`: an
-    issue's text, or what the caller says."""
+    """Return what a change says of itself. `before`, `after`: path -> text of its files. `about`:
+    an issue's text, or what the caller says."""
     texts = [("the issue", about)] if about.strip() else []
     texts += [(f"the message {message.splitlines()[0][:60]!r}", message) for message in messages]
     lines = added_lines(patch)

@@ -56,14 +56,14 @@ class Finding:
     where: str
     """A test's id, or `path:line`."""
     what: str
-    """One line for people, and for the agent that is to mend it."""
+    """One line for people, and for the agent that is to fix it."""
     shown: bool = False
     """Whether tests that were run show it; else it was found by reading."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What a test noticed and no test does any more."""
+    """Behaviour that a test noticed and no test notices any more."""
 
     test: str
     what: str
@@ -73,7 +73,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """What the tests as they were noticed, beside what they notice now."""
+    """Behaviour that the tests noticed as they were, beside what they notice now."""
 
     lost: tuple[Lost, ...] = ()
     kept: frozenset[str] = frozenset()
@@ -118,7 +118,7 @@ class Standing:
 
     @property
     def turn(self) -> Turn:
-        """What became of it."""
+        """Return how it turned."""
         match self.before, self.after:
             case "fail", "pass":
                 return "red to green"
@@ -137,7 +137,7 @@ def changed_test_files(change: Change) -> tuple[str, ...]:
 
 
 def selection_of(tests: Sequence[str]) -> TestSelection:
-    """What to run of test files and ids, as people name them (`tests/test_x.py::test_a`)."""
+    """Return the selection for test files and ids as people name them (`tests/test_x.py::test`)."""
     files = dict.fromkeys(one.partition("::")[0] for one in tests)
     ids = [one for one in tests if "::" in one]
     if not ids:
@@ -185,7 +185,7 @@ class Runs:
             return NO_TESTS
 
     def patches(self, state: State) -> tuple[str, ...]:
-        """What is applied to the base."""
+        """Return the patches to apply to the base."""
         change = self.change
         return {
             "old": (),
@@ -222,5 +222,5 @@ def _failures(report: TestReport) -> dict[str, Failure]:
 
 
 def _of_file(failures: Mapping[str, Failure], known: Statuses, file: str) -> Failure | None:
-    """Why a file could not be imported."""
+    """Return why a file could not be imported."""
     return failures.get(file) if file in known.broken else None

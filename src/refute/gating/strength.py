@@ -1,4 +1,4 @@
-"""Whether tests demand what they did: mutants that give one call of a test another outcome.
+"""Strength of tests: mutants that give one call of a test another outcome.
 
 The calls are those that the tests made, as they were, of the new code. Whichever of the mutants the
 tests noticed as they were, they must notice as they are.
@@ -30,8 +30,8 @@ def weakened(
     change: Change, workspace: Workspace, calls: Sequence[Call], before: Sequence[str],
     after: Sequence[str],
 ) -> Weighed:  # fmt: skip
-    """What the tests of `before` noticed as they were, and those of `after` do not. `calls`: of the
-    tests as they were, on the new code. Raises `WorkspaceUnavailable`."""
+    """Return what the tests of `before` noticed as they were, and those of `after` do not. `calls`:
+    of the tests as they were, on the new code. Raises `WorkspaceUnavailable`."""
     drawn = _mutants(workspace, (change.patch,), calls)
     mutants = [one for one, _ in drawn]
     if not mutants:
@@ -59,7 +59,7 @@ def weakened(
 def kill_nothing(
     change: Change, workspace: Workspace, ids: Sequence[str], calls: Sequence[Call]
 ) -> tuple[str, ...]:
-    """Which of the tests pass whatever comes of the calls that they make. Raises
+    """Return the tests that pass whatever the calls that they make return. Raises
     `WorkspaceUnavailable`."""
     names = {name_of(id) for id in ids}
     own = [call for call in calls if call.test in names and call.chosen]

@@ -44,7 +44,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What there is to harden, in a checkout as it is now."""
+    """Functions to harden, in a checkout as it is now."""
 
     tree: Tree
     modules: Modules
@@ -195,7 +195,7 @@ class Killer:
         return [one for one in ones if self._is_worth_a_test(one)]
 
     def kills(self, one: Input, mutant: Mutant) -> bool:
-        """Whether an input that was found for a mutant tells another one of the same function."""
+        """Return whether an input found for one mutant tells another one of the same function."""
         if (one.mutant.file, one.mutant.qualname) != (mutant.file, mutant.qualname):
             return False
         module = replace(one.entry.after, text=mutant.text)
@@ -224,8 +224,8 @@ class Killer:
         return all(is_stable(one, again) for one, again in pairs)
 
     def _entries(self, function: ChangedFunction, mutant: Mutant) -> Iterator[Entry]:
-        """What to call: a public function itself, then callers of its file; of a private one the
-        callers alone. Callers elsewhere would be given the module as the file has it."""
+        """Yield the calls to try: a public function itself, then callers in its file; for a private
+        one the callers alone. Callers elsewhere would be given the module as the file has it."""
         old = mutant.module
         new = replace(old, text=mutant.text)
         own = Entry(old, new, mutant.qualname, mutant.qualname)

@@ -247,7 +247,7 @@ def _expressions(node: ast.stmt) -> Iterator[ast.expr]:
 
 
 def _only_says(node: ast.stmt) -> bool:
-    """Whether a statement only words something: what is raised, asserted, logged or warned of."""
+    """Return whether a statement only words something: an error, an assertion, a log, a warning."""
     if isinstance(node, ast.Raise):
         return True
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
@@ -261,8 +261,8 @@ def _is_none(value: ast.expr) -> bool:
 
 
 def _is_text(node: ast.expr) -> bool:
-    """Whether an operand is a text: to subtract from it, or to divide it, is no mistake that
-    anybody would not see at once."""
+    """Return whether an operand is a text: everybody would see at once that it cannot be
+    subtracted from or divided."""
     if isinstance(node, ast.JoinedStr | ast.List | ast.Tuple):
         return True
     return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
@@ -302,7 +302,7 @@ class Mutant:
 
     @property
     def line(self) -> int:
-        """Where the change begins (1-based)."""
+        """Return the line where the change begins (1-based)."""
         return self.edit.line
 
     @property
@@ -335,7 +335,7 @@ def mutants_of(
 
 
 def _is_python(mutant: Mutant) -> bool:
-    """Whether the function with the change parses, and is another one."""
+    """Return whether the function with the change parses, and is another one."""
     node, sources = mutant.node, list[str]()
     for text in (mutant.module.text, mutant.text):
         own = text.split("\n")[first_line(node) - 1 : node.end_lineno]

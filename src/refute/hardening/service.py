@@ -1,5 +1,5 @@
-"""From what changed to the tests that it lacks: mutants, the project's tests on them, inputs for
-those that live, and a test for each that is worth one."""
+"""Tests that a change lacks: mutants, the project's tests on them, inputs for those that live, and
+a test for each that deserves one."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ def confirmed(
 
 
 def _is_red(offer: Offer, own: Sequence[str], reaching: Sequence[str], workspace: Workspace) -> str:
-    """Why a test does not tell its mutant from the code as the project's tests do not; "" where it
-    does. The tests stand in the workspace already."""
+    """Return why a test fails to tell its mutant from the code; "" where it succeeds. The tests
+    stand in the workspace already."""
     mutant = offer.input.mutant
     before = workspace.read(mutant.file)
     try:
@@ -177,7 +177,7 @@ _SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How much is done."""
+    """Limits of the work."""
 
     budget: float = 60.0
     """Seconds for all of it; the runs that confirm what is offered are not cut short by it."""
@@ -190,7 +190,7 @@ class Settings:
 
 @dataclass(slots=True)
 class Hardened:
-    """What came of it."""
+    """Result of hardening."""
 
     root: Path
     """Of the checkout."""
@@ -213,7 +213,7 @@ class Hardened:
 
     @property
     def counts(self) -> Counter[str]:
-        """How many mutants there are of each state."""
+        """Count the mutants of each state."""
         return Counter(one.state for one in self.fates)
 
     @property
@@ -250,7 +250,7 @@ def harden(
 ) -> Hardened:
     """Mutants of the subject that its project's tests do not kill, and tests that kill them.
 
-    Nothing in the checkout is changed. `say` is told in a line what is being done. Ctrl-C ends it
+    Nothing in the checkout is changed. `say` receives a line about each step. Ctrl-C ends it
     with what is known by then. Raises `InputError`, `Unavailable`.
     """
     start = time.monotonic()

@@ -19,7 +19,7 @@ _STATES = frozenset(get_args(State))
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What became of a mutant."""
+    """Fate of a mutant."""
 
     state: State
     by: str = ""
@@ -47,7 +47,7 @@ class Trial:
 
     @property
     def counts(self) -> Counter[State]:
-        """How many mutants there are of each state."""
+        """Count the mutants of each state."""
         return Counter(one.state for one in self.fates.values())
 
 
@@ -104,7 +104,7 @@ def run_on_mutants(
 
 
 def asked_by(workspace: Workspace, tests: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """What each test asks of the clock, the process or the machine while it runs: `time.time`.
+    """Return what each test asks of the clock, the process or the machine: `time.time`.
     Tests that were not seen to pass are left out. Raises `WorkspaceUnavailable`."""
     records, _ = run_inside(workspace, tests, {"job": "surroundings"}, 60.0)
     return {

@@ -1,2 +1,2 @@
-"""What runs in a project's own tests: which calls of chosen functions they make, and the same calls
-once more. The standard library only, in the syntax of Python 3.8."""
+"""Code that runs in a project's own tests: it records calls of chosen functions, and makes them
+again. The standard library only, in the syntax of Python 3.8."""

@@ -98,7 +98,7 @@ class _Outline:
         return name + "(" + ", ".join(part for part in (held, own) if part) + ")"
 
     def held(self, value: Any, depth: int) -> str:
-        """What an object of a class derived from a built-in one holds as such."""
+        """Return the built-in value inside an object of a derived class."""
         kind = type(value)
         if issubclass(kind, dict):
             return "{" + self.pairs(list(dict.items(value)), depth) + "}"
@@ -122,7 +122,7 @@ class _Outline:
 
 
 def _module_of(kind: type) -> str:
-    """The module that a class says it is of; "" where that is no text."""
+    """The module that a class says it is of; "" where that is not a text."""
     try:
         name = _module(kind)
     except AttributeError:

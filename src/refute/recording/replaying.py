@@ -74,7 +74,7 @@ def late(number: int, frame: Any) -> None:
 
 
 def replayed(call: str, beside: bool, way: Any = called) -> dict[str, Any]:
-    """What comes of a call now, and of those beside it; no `end` where it cannot be made."""
+    """Return the outcome of a call, and of those beside it; no `end` where it cannot be made."""
     try:
         module, path, given = pickle.loads(base64.b64decode(call))
         found = importlib.import_module(module)
@@ -104,7 +104,7 @@ def replayed(call: str, beside: bool, way: Any = called) -> dict[str, Any]:
 
 
 def made(function: Any, given: dict[str, Any], way: Any = called) -> tuple[str, list[int]]:
-    """What comes of a call as text, and which of its instructions ran."""
+    """Return the outcome of a call as text, and the instructions that ran."""
     code = function.__code__
     try:
         held = {name: copy.deepcopy(value) for name, value in given.items()}

@@ -83,7 +83,7 @@ class _Watcher:
         self.own: dict[str, bool] = {}
 
     def is_own(self, code: CodeType) -> bool:
-        """Whether code is of the tree, and of no test."""
+        """Return whether code belongs to the tree, and not to a test."""
         file = code.co_filename
         if file not in self.own:
             inside = bool(self.top) and file.startswith(self.top + os.sep)
@@ -185,7 +185,7 @@ def parameters(code: CodeType) -> list[str]:
 
 
 def _is_resumed(frame: FrameType) -> bool:
-    """Whether a generator or coroutine goes on."""
+    """Return whether a generator or coroutine resumes."""
     at, code = frame.f_lasti, frame.f_code.co_code
     name = dis.opname[code[at]] if at >= 0 else ""
     return name.startswith(("YIELD_", "SEND")) or (name == "RESUME" and code[at + 1] & 3 > 0)
@@ -201,7 +201,7 @@ def function_of(found: Any) -> Any:
 
 
 def _is_replaced(found: Any, file: str) -> bool:
-    """Whether what stands for a function of a file is another one, or none."""
+    """Return whether something else stands in the place of a function of a file."""
     code = getattr(function_of(found), "__code__", None)
     return getattr(code, "co_filename", file) != file or "mock" in type(found).__module__
 
