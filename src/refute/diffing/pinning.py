@@ -14,16 +14,6 @@ from refute.function.scenarios.placing import Placement, insert, place_test
 from refute.function.scenarios.writing import Context, Style, as_hypothesis, render_test
 from refute.source.literals import NotLiteral
 
-__all__ = [
-    "Pin",
-    "PinnedTest",
-    "Side",
-    "pinned_test",
-    "pinned_tests",
-    "put_into_project",
-    "together",
-]
-
 Side = Literal["before", "after"]
 Pin = Callable[[Compared, Difference], Side | None]
 """Which side is right; None: no test."""

@@ -33,11 +33,6 @@ from refute.workspace.snapshot import (
     snapshot,
 )
 
-__all__ = [
-    "FileChange", "NoDifference", "Revisions", "Tree",
-    "commit_of", "messages_between", "open_patched", "open_revisions",
-]  # fmt: skip
-
 _MOST_MESSAGES = 200
 _MOST_RENAMES = 1000
 

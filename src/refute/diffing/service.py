@@ -351,10 +351,11 @@ def compare(
 ) -> Diffed:
     """Compare each changed function; `show` receives each, how many are done, and the total.
 
-    `about`: further text about the change, read like a commit message. `jobs`: worker processes, each with
-    a sandbox on both sides; None: half as many as there are cores. `chosen`: the functions to
-    compare. `in_tests`: run the project's tests on both sides for functions of which nothing can
-    be told otherwise. Ctrl-C ends it with what is done. Raises `InputError`, `SandboxUnavailable`.
+    `about`: further text about the change, read like a commit message. `jobs`: worker processes,
+    each with a sandbox on both sides; None: half as many as there are cores. `chosen`: the
+    functions to compare. `in_tests`: run the project's tests on both sides for functions of which
+    nothing can be told otherwise. Ctrl-C ends it with what is done. Raises `InputError`,
+    `SandboxUnavailable`.
     """
     if about.strip():
         revisions = replace(revisions, messages=(about.strip(), *revisions.messages))

@@ -24,8 +24,6 @@ from refute.sandbox.interpreter import Interpreter
 from refute.sandbox.local import LocalSandbox
 from refute.source.syntax import readable_module
 
-__all__ = ["Side", "Sides"]
-
 T = TypeVar("T")
 
 

@@ -53,11 +53,6 @@ def is_changelog(path: str) -> bool:
     return bool(_CHANGELOG.match(name)) and ("." not in name or name.endswith(_PROSE))
 
 
-__all__ = [
-    "Entry", "changed_submodules", "contents", "copy_products", "find_products", "list_tree",
-    "path_of", "write_tree",
-]  # fmt: skip
-
 _BATCH = 64 << 20
 """Bytes of content that are asked of git at once."""
 _LARGEST_TREE = 4 << 30

@@ -26,12 +26,10 @@ def case_of_change(one: Compared) -> Case:
     problems += [_in_test(one, call) for call in comparison.in_tests]
     if comparison.broken:
         problems.append(_broken(one))
-    state = comparison.verdict
-    if one.comparison.within and not comparison.ran:
+    reason = comparison.reason
+    if comparison.within and not comparison.ran:
         reason = f"see {', '.join(comparison.within[:3])}, which changed too"
-    else:
-        reason = comparison.reason
-    return Case(*where, state, merged(problems), "" if problems else reason)
+    return Case(*where, comparison.verdict, merged(problems), "" if problems else reason)
 
 
 def _difference(one: Compared, difference: Difference) -> Problem:

@@ -77,14 +77,13 @@ def print_compared(one: Compared, console: Console) -> None:
     comparison, function = one.comparison, one.function
     where = f"{function.after.file}:{function.after.line} {function.qualname}"
     if comparison.differences:
-        said = one.intent or ("not mentioned" if one.stated is None else _said(one))
-        console.print(Text.assemble((where, "bold"), f": behaves otherwise ({said})"))
+        console.print(Text.assemble((where, "bold"), f": behaves otherwise ({_said(one)})"))
         console.print(differences_table(comparison.differences))
         if comparison.others:
             console.print(Text(f"and {comparison.others} more kinds of input", style="dim"))
     elif comparison.in_tests:
-        said = "not mentioned" if one.stated is None else _said(one)
-        console.print(Text.assemble((where, "bold"), f": behaves otherwise in tests ({said})"))
+        said = f": behaves otherwise in tests ({_said(one)})"
+        console.print(Text.assemble((where, "bold"), said))
         for call in comparison.in_tests:
             console.print(Text(f"{call.test}: {call.source}"[:CELL], style="dim"))
             console.print(Text(f"  before: {call.before[:CELL]}\n  after:  {call.after[:CELL]}"))
@@ -108,8 +107,8 @@ def print_compared(one: Compared, console: Console) -> None:
 
 
 def _said(one: Compared) -> str:
-    assert one.stated is not None
-    return f"{one.stated.kind}: {one.stated.where}"
+    said = "not mentioned" if one.stated is None else f"{one.stated.kind}: {one.stated.where}"
+    return one.intent or said
 
 
 def _unchanged(one: Compared) -> str:
