@@ -136,6 +136,22 @@ def test_a_test_that_kills_nothing_new_is_not_offered(result: HardenResult) -> N
     assert chosen(twice, 1) == offers[:1]
 
 
+def test_two_packages_with_test_files_of_one_name(tmp_path: Path) -> None:
+    """Each has its own `src`; the project's settings tell its test files apart."""
+    options = '[tool.pytest.ini_options]\naddopts = "--import-mode=importlib"\n'
+    files = {"pyproject.toml": f'{options}pythonpath = ["a/src", "b/src"]\n'}
+    for part, name in ("a", "alpha"), ("b", "beta"):
+        files[f"{part}/src/{name}/__init__.py"] = ""
+        files[f"{part}/src/{name}/half.py"] = "def half(n):\n    return n // 2\n"
+        test = f"from {name}.half import half\n\n\ndef test_half():\n    assert half(7) == 3\n"
+        files[f"{part}/tests/test_main.py"] = test
+    commit(tmp_path, files)
+    write(tmp_path, {f: t.replace("n //", "int(n) //") for f, t in files.items() if "half.py" in f})
+    document = refute.harden(repo=tmp_path, most=1).to_dict()
+    assert document["project_tests"]["pass"] == 2
+    assert document["mutants"]["killed"] >= 2
+
+
 def test_bad_input_is_one_line(shop: Path, capsys: Any, monkeypatch: Any) -> None:
     monkeypatch.chdir(shop)
     for words in (["--since", "nowhere"], ["tests/test_prices.py"], ["shop/prices.py::nothing"]):

@@ -279,7 +279,11 @@ def run_inside(
     for name, file in _FILES.items():
         workspace.write(f"{_FOLDER}/{name}", file.read_bytes())
     workspace.write(f"{_FOLDER}/job.json", json.dumps(job).encode())
-    for options in ("-o addopts=", ""):
+    files = {one.partition("::")[0] for one in operands}
+    tries = ["-o addopts=", ""]
+    if len({one.rpartition("/")[2] for one in files}) < len(files):
+        tries.reverse()  # an option tells files of one name apart
+    for options in tries:
         workspace.write(_RESULTS, b"")  # those of an earlier run are not this one's
         words = [
             f'PYTHONPATH="$PWD/{_FOLDER}${{PYTHONPATH:+:$PYTHONPATH}}"',

@@ -40,6 +40,15 @@ def test_what_imports_nothing_of_the_module(line: str) -> None:
     assert neighbouring_tests(["shapes/core/line.py"], files) == ()
 
 
+def test_a_module_below_one_of_several_src_folders() -> None:
+    files = {
+        "a/src/shop/cart.py": "",
+        "b/tests/test_main.py": TEST,
+        "a/tests/test_main.py": "from shop.cart import Cart\n" + TEST,
+    }
+    assert neighbouring_tests(["a/src/shop/cart.py"], files) == ("a/tests/test_main.py",)
+
+
 def test_what_a_test_is_named_after_where_several_modules_are_called_the_same() -> None:
     files = {
         "shop/models/base.py": "",
