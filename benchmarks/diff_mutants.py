@@ -1,29 +1,31 @@
-"""Mutants of methods and of functions that take objects: does `refute diff` tell them apart?
+"""Behaviour changes planted in released packages with tests: is the first difference shown wanted?
 
-    python benchmarks/diff_mutants.py --half dev --count 60 [--budget 5] [--long 60]
+    python benchmarks/diff_mutants.py FOLDER --half dev --count 40 [--seed 1] [--each]
 
-Draws public methods, properties, class- and static methods, and functions whose source asks for an
-object, of the packages in `packages.py`, and puts one bug of `mutator.py` into each, three of four
-on one line. The package's tree lies in a git repository of its own, the original is its commit, the
-mutant the next one; both are compared as `refute diff HEAD~1..HEAD` does it. A mutant that is not
-found may be equivalent: it counts as having a differing input where the module's own doctests fail
-on it and not on the original, or where a search of `--long` seconds finds one; else it is unknown,
-and the share is printed with and without those.
+`FOLDER` holds source archives of the registry (`pip download --no-deps --no-binary :all: NAME`).
+Each is a repository of its own; a bug of `mutator.py` that the package's own tests notice is put
+into a function or method, and `refute diff` runs as a user runs it. Wanted is a difference of the
+planted function in what it returns, raises, changes or prints, on arguments that the function took
+before; neither that of a type alone nor of a message. Packages are split in two halves by name;
+of the half `report` only totals are printed. `diff_peers.py` takes mutants of methods and of
+functions that take objects from here.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import json
 import random
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
-import threading
 import time
-from collections import Counter, defaultdict
+import zlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,16 +33,19 @@ from typing import Any
 
 from callables import Callable, callables
 from mutator import bugs
-from packages import Half, Inside, Row, draw, half_of, parser, share, spread, work
+from packages import Half, Row, draw
 
 from refute.diffing.comparison import Settings, observed_source
 from refute.diffing.revisions import open_revisions
 from refute.diffing.service import Diffed, compare
-from refute.errors import RefuteError
 from refute.source.syntax import find_function, try_parse
 
+MISUSED = ("raises TypeError", "raises AttributeError")
+WEAK = ("type", "message")
+SECONDS = 60.0
+MOST_TRIED = 12
+"""Bugs of one function, of which the tests notice none."""
 AMPLE = 60.0  # seconds, where scenarios are counted
-PATIENCE = 10  # times the scenarios, in the long search where scenarios are counted
 _PLAIN = frozenset(
     """int float str bool bytes None object Any complex list List dict Dict tuple Tuple set Set
     frozenset FrozenSet Sequence Iterable Iterator Collection Mapping MutableMapping Callable Type
@@ -124,7 +129,6 @@ class Repositories:
         self.top = Path(tempfile.mkdtemp(prefix="refute-mutants-"))
         self.python = self._environment()
         self.made: dict[str, Path] = {}
-        self.locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def _environment(self) -> Path:
         """An interpreter that sees the half's packages, for what they depend on; byte-compiled, as
@@ -161,38 +165,6 @@ def git(repo: Path, *words: str) -> None:
     subprocess.run(["git", "-C", str(repo), *who, *words], check=True)
 
 
-def guarded(case: Case, repos: Repositories, settings: Settings, long: Settings | None) -> Row:
-    """`measured`, one mutant of a repository after the other."""
-    with repos.locks[case.source.package]:
-        return measured(case, repos, settings, long)
-
-
-def measured(case: Case, repos: Repositories, settings: Settings, long: Settings | None) -> Row:
-    """Whether the mutant is told from the original, and after how many seconds."""
-    one = case.source
-    repo = repos.of(one.package)
-    place = repo / one.source.path.relative_to(repos.half.site)
-    place.write_bytes(case.text)
-    git(repo, "commit", "-q", "-a", "-m", "change")
-    row: Row = {
-        "package": one.package, "what": one.kind, "bug": case.kind, "several": case.several,
-        "change": case.change,
-    }  # fmt: skip
-    try:
-        row |= compared(repo, repos.python, one.name, settings)
-        if not row["found"]:
-            row["doctest"] = doctests_differ(case, repos.half)
-            if long is not None and not row["doctest"]:
-                again = compared(repo, repos.python, one.name, long)
-                row["long"], row["long shown"] = again["found"], again.get("shown")
-                row["long seconds"], row["long reason"] = again["seconds"], again["reason"]
-    except RefuteError as error:
-        row |= {"found": False, "seconds": 0.0, "reason": str(error)}
-    finally:
-        git(repo, "reset", "-q", "--hard", "HEAD~1")
-    return row
-
-
 def compared(repo: Path, python: Path, name: str, settings: Settings) -> Row:
     """What comparing the last two commits gives."""
     start = time.monotonic()
@@ -224,52 +196,6 @@ def compared(repo: Path, python: Path, name: str, settings: Settings) -> Row:
     }  # fmt: skip
 
 
-def doctests_differ(case: Case, half: Half) -> bool:
-    """Whether doctests of the callable, or of its class, fail on the mutant alone."""
-    one = case.source
-    with tempfile.TemporaryDirectory(prefix="refute-doctest-") as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        top = half.site / one.package
-        if top.is_dir():
-            shutil.copytree(top, folder / one.package)
-        place = folder / one.source.path.relative_to(half.site)
-        place.write_bytes(case.text)
-        place.chmod(0o644)
-        counts = []
-        for folders in ((half.site,), (folder, half.site)):
-            with Inside(*folders) as inside:
-                failed = 0
-                for label in dict.fromkeys((one.name, one.name.partition(".")[0])):
-                    tried: Any = inside.ask("doctest_of", one.source.module, label)
-                    failed += 1 if tried is None else tried[1]
-                counts.append(failed)
-    return counts[0] == 0 and counts[1] > 0
-
-
-def show(rows: list[Row], each: bool) -> None:
-    """The shares and the reasons."""
-    for row in rows if each else ():
-        mark = "found" if row["found"] else "LONG " if row.get("long") else "-    "
-        print(f"\n{mark} {row['key']} {row['seconds']} s {row['reason']}\n{row['change']}")
-        print("\n".join(f"    {line}" for line in row.get("shown") or row.get("long shown") or ()))
-    found = [row for row in rows if row["found"]]
-    late = [r for r in rows if not r["found"] and (r.get("long") or r.get("doctest"))]
-    unknown = [row for row in rows if not row["found"] and row not in late]
-    print(f"\n{len(rows)} mutants of {len({row['package'] for row in rows})} packages")
-    print(f"found, of those with a differing input: {share(len(found), len(found) + len(late))}")
-    print(f"found, of all: {share(len(found), len(rows))}; unknown {len(unknown)}")
-    for what in sorted({row["what"] for row in rows}):
-        own = [row for row in rows if row["what"] == what]
-        hits = [row for row in own if row["found"]]
-        missed = [row for row in own if row in late]
-        print(f"  {what}: {share(len(hits), len(hits) + len(missed))}, {len(own)} in all")
-    print(f"seconds, whole command: {spread([row['seconds'] for row in rows])}")
-    print(f"seconds, found: {spread([row['seconds'] for row in found])}")
-    print("missed:", Counter(row["reason"] for row in late).most_common(8))
-    print("unknown:", Counter(row["reason"] for row in unknown).most_common(8))
-
-
 def settings_of(options: argparse.Namespace) -> Settings:
     """The budget, or so many scenarios whatever the time: figures that a busy machine spares."""
     if options.most is None:
@@ -277,35 +203,115 @@ def settings_of(options: argparse.Namespace) -> Settings:
     return Settings(seconds=AMPLE, most=options.most)
 
 
-def patient(options: argparse.Namespace) -> Settings | None:
-    """How a miss is looked at once more: with another seed, and without an end for quiet's sake."""
-    if not options.long:
+def unpacked(archive: Path, folder: Path) -> Path:
+    """A repository with the archive's files as its commit."""
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="data")
+    [repo] = folder.iterdir()
+    git(repo, "init", "-q", "-b", "main")
+    git(repo, "add", "-A", "-f")
+    git(repo, "commit", "-q", "-m", "released")
+    return repo
+
+
+def tests_pass(repo: Path) -> bool | None:
+    """Whether the package's tests pass; None: they cannot be told."""
+    words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+    src = [f"-opythonpath={'src' if (repo / 'src').is_dir() else '.'}"]
+    try:
+        done = subprocess.run([*words, *src], cwd=repo, capture_output=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
         return None
-    if options.most is None:
-        return Settings(seconds=options.long, most=8000, seed=1, quiet=8000)
-    most = PATIENCE * options.most
-    return Settings(seconds=10 * options.long, most=most, seed=1, quiet=most)
+    return {0: True, 1: False}.get(done.returncode)
+
+
+def places(repo: Path, chance: random.Random) -> list[tuple[Path, str]]:
+    """Functions and methods of more than one statement, in random order."""
+    found = []
+    for path in sorted(repo.rglob("*.py")):
+        parts = path.relative_to(repo).parts
+        if any("test" in part or part in ("docs", "setup.py", "bench") for part in parts):
+            continue
+        for node in ast.parse(path.read_bytes()).body:
+            owner = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
+            for one in node.body if isinstance(node, ast.ClassDef) else [node]:
+                if isinstance(one, ast.FunctionDef) and len(list(ast.walk(one))) > 20:
+                    found.append((path, owner + one.name))
+    chance.shuffle(found)
+    return found
+
+
+def planted(repo: Path, count: int, chance: random.Random) -> Iterator[tuple[Path, str, str]]:
+    """Put bugs that the tests notice into the checkout, one after the other."""
+    made = 0
+    for path, name in places(repo, chance):
+        text = path.read_bytes()
+        for _, bug in zip(range(MOST_TRIED), bugs(text, name, chance), strict=False):
+            path.write_bytes(bug.into(text))
+            if tests_pass(repo) is False:
+                yield path, name, bug.change
+                made += 1
+                break
+        path.write_bytes(text)
+        if made == count:
+            return
+
+
+def verdict(repo: Path, name: str) -> tuple[str, Any]:
+    """What the first difference that `refute diff` shows is."""
+    words = [sys.executable, "-m", "refute", "diff", "-C", str(repo), "--json", "--jobs", "1"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode > 1:
+        return f"status {done.returncode}", done.stderr[-300:]
+    functions = json.loads(done.stdout)["functions"]
+    shown = [one for one in functions if one["verdict"] == "differs"]
+    if not shown:
+        return functions[0]["verdict"] if functions else "not seen", functions
+    if shown[0]["function"] != name:
+        return "another function", shown[0]
+    if shown[0]["in_tests"]:
+        return "wanted (in tests)", shown[0]["in_tests"][0]
+    if not shown[0]["differences"]:
+        return "wanted (does not load)", shown[0]["broken"]
+    first = shown[0]["differences"][0]
+    weak = first["kind"] in WEAK or first["before"].startswith(MISUSED)
+    return "weak" if weak else "wanted", first
 
 
 def main() -> None:
-    made = parser(__doc__, count=60)
-    made.add_argument("--most", type=int, help="scenarios, instead of the budget")
-    made.add_argument("--long", type=float, default=60.0, help="seconds for a miss; 0: none")
+    """Print the counts."""
+    made = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    made.add_argument("folder", type=Path)
+    made.add_argument("--half", choices=("dev", "report"), required=True)
+    made.add_argument("--count", type=int, default=40)
+    made.add_argument("--seed", type=int, default=1)
+    made.add_argument("--each", action="store_true", help="print each of the half `dev`")
     options = made.parse_args()
-    settings, long = settings_of(options), patient(options)
-    half = half_of(options.half)
-    drawn = list(cases(half, options.count, options.seed))
-    repos = Repositories(half)
-    try:
-        rows = work(
-            drawn,
-            key=lambda case: case.key,
-            do=lambda case: guarded(case, repos, settings, long),
-            options=options,
-        )
-    finally:
-        shutil.rmtree(repos.top)
-    show(rows, each=options.half == "dev")
+    chance = random.Random(options.seed)
+    archives = [
+        one
+        for one in sorted(options.folder.glob("*.tar.gz"))
+        if ("dev", "report")[zlib.crc32(one.name.partition("-")[0].encode()) % 2] == options.half
+    ]
+    counts, packages = Counter[str](), 0
+    each = -(-options.count // max(1, len(archives)))
+    for archive in archives:
+        folder = Path(tempfile.mkdtemp(prefix="refute-planted-"))
+        try:
+            repo = unpacked(archive, folder)
+            if not tests_pass(repo):
+                print(f"{archive.name}: its tests do not pass here", file=sys.stderr)
+                continue
+            packages += 1
+            for path, name, change in planted(repo, each, chance):
+                word, shown = verdict(repo, name)
+                counts[word] += 1
+                if options.each and options.half == "dev":
+                    print(f"\n{word}: {path.relative_to(repo)} {name}\n{change}\n{shown}")
+        finally:
+            shutil.rmtree(folder)
+    total, wanted = counts.total(), sum(n for w, n in counts.items() if w.startswith("wanted"))
+    print(f"{total} changes of {packages} packages: first shown is wanted {wanted}; {dict(counts)}")
 
 
 if __name__ == "__main__":
