@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from refute.core.methods import Bounds
 from refute.diffing.changes import changed
@@ -17,9 +18,11 @@ from refute.gating.change import Change
 from refute.gating.evidence import Evidence, found_by_running, gathered
 from refute.gating.reading import Reading
 from refute.gating.running import RULES, Finding, GateVerdict, Rule, Standing
-from refute.issue.vet import Vetted, vet_fix
 from refute.sandbox.pool import end_after
 from refute.workspace.contract import Workspace
+
+if TYPE_CHECKING:
+    from refute.issue.vet import Vetted
 
 _SECONDS = 2.0
 """For what one function does."""
@@ -140,6 +143,8 @@ def _vetted(
     if not tests.strip():
         notes.append("no test of the issue's own could be written: only the change's tests speak")
         return None
+    from refute.issue.vet import vet_fix
+
     bounds = Bounds(test_seconds=settings.timeout)
     vetted = vet_fix(change.code, tests, workspace, bounds, most_neighbours=0)
     if vetted.verdict == "not fixed":

@@ -24,7 +24,6 @@ from refute.core.storage import write_output
 from refute.diffing.changes import ChangedFunction, changed
 from refute.diffing.comparison import Difference, Effort, Settings
 from refute.diffing.definitions import is_private
-from refute.diffing.pinning import Pin, PinnedTest, Side, pinned_tests, put_into_project, together
 from refute.diffing.revisions import NoDifference, open_revisions
 from refute.diffing.service import Compared, Comparer, Diffed, compare, work_of
 from refute.errors import InputError
@@ -41,6 +40,7 @@ from refute.verbs.options import (
 from refute.verbs.output import FOUND, Form, Reported, apart, consoles
 
 if TYPE_CHECKING:
+    from refute.diffing.pinning import Pin, PinnedTest, Side
     from refute.results.changes import Diff
     from refute.results.formats import Report
 
@@ -81,6 +81,8 @@ class DiffResult(Reported):
 
         `hypothesis`: as properties to fill in. `placed`: in the style of the project's tests.
         """
+        from refute.diffing.pinning import pinned_tests
+
         chosen: Pin = (lambda one, difference: pin) if isinstance(pin, str) else pin
         root = self.diffed.repo
         return list(pinned_tests(self.diffed, chosen, root, hypothesis=hypothesis, placed=placed))
@@ -149,6 +151,8 @@ def write_pinned(
         remark([f"{left} of {len(result.differences)} differences are not written as tests"])
     if not tests:
         return []
+    from refute.diffing.pinning import put_into_project, together
+
     files = put_into_project(tests) if output is None else {output: together(tests)}
     for path, text in files.items():
         write_output(path, text, folders=True)
@@ -222,13 +226,16 @@ def diff(
     repository runs outside the sandbox, and nothing in it is written. Raises `InputError`,
     `Unavailable`.
     """
-    from refute.issue.issue_text import read_issue
 
     if revisions is not None:
         given["revisions"] = revisions
     chosen = options_with(DiffOptions, options, given)
     checked(Effort, chosen.set)
-    about = "" if chosen.issue is None else read_issue(str(chosen.issue))
+    about = ""
+    if chosen.issue is not None:
+        from refute.issue.issue_text import read_issue
+
+        about = read_issue(str(chosen.issue))
     only = chosen.only if chosen.only or listed else None
     settings = Settings(seconds=chosen.budget, seed=chosen.seed, end=end_after(chosen.total_budget))
     if chosen.model is not None:
