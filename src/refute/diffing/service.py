@@ -154,7 +154,7 @@ class Comparer:
         also: list[str] = []
         entries = self._entries(function, also)
         found = compare_function(function, entries, self.sides, settings, self.usage)
-        if not found.differences and not found.ran and also:
+        if also and not found.differences and (not found.ran or found.unseen):
             return replace(found, within=tuple(also), reason="")
         return found
 

@@ -226,7 +226,6 @@ def diff(
     repository runs outside the sandbox, and nothing in it is written. Raises `InputError`,
     `Unavailable`.
     """
-
     if revisions is not None:
         given["revisions"] = revisions
     chosen = options_with(DiffOptions, options, given)
@@ -373,8 +372,8 @@ def command(
         write_pinned(result, side, output, hypothesis=style == "hypothesis")
     if result.interrupted:
         raise KeyboardInterrupt
-    untold = any(one.comparison.verdict == "cannot tell" for one in result.functions)
-    return FOUND if (result.unexplained or untold) and fail_on != "never" else 0
+    found = result.unexplained or any(one.is_dark for one in result.functions)
+    return FOUND if found and fail_on != "never" else 0
 
 
 def changed_since(targets: Sequence[str], since: str) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ def case_of_change(one: Compared) -> Case:
     if comparison.broken:
         problems.append(_broken(one))
     reason = comparison.reason
-    if comparison.within and not comparison.ran:
+    if comparison.within:
         reason = f"see {', '.join(comparison.within[:3])}, which changed too"
     return Case(*where, comparison.verdict, merged(problems), "" if problems else reason)
 

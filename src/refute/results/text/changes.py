@@ -91,13 +91,13 @@ def print_compared(one: Compared, console: Console) -> None:
         console.print(
             Text.assemble((where, "bold"), f": loads on one side only: {comparison.broken}")
         )
-    elif comparison.ran:
-        told = f"cannot tell: {_unchanged(one)}" if comparison.unseen else _unchanged(one)
-        console.print(Text.assemble((where, "bold"), f": {told}"))
     elif comparison.within:
         names = ", ".join(comparison.within[:3])
         seen = f": reached only through {names}, which changed too"
         console.print(Text.assemble((where, "bold"), seen))
+    elif comparison.ran:
+        told = f"cannot tell: {_unchanged(one)}" if comparison.unseen else _unchanged(one)
+        console.print(Text.assemble((where, "bold"), f": {told}"))
     else:
         reason = comparison.reason or "nothing could be called"
         console.print(Text.assemble((where, "bold"), f": cannot tell: {reason}"))
