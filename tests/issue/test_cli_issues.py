@@ -17,7 +17,7 @@ import refute as api
 from refute.core.problems import IssuePrediction
 from refute.doors.command_line import run as run_cli
 from refute.errors import PatchRejected
-from refute.issue.drafting.submission import only_tests
+from refute.issue.drafting.original import only_tests
 from refute.verbs.output import fail_for
 from refute.verbs.vet import changes_of
 from refute_lab.baselines.methods.zeroshot import ReadAnswer
@@ -214,6 +214,12 @@ def test_vet_rejects(
     status, out, _ = refute(capsys, "vet", "bad.diff", *given)
     assert status == 1
     assert "not fixed: 1 of 1 reproducing tests fail on the fixed code" in out
+    special = "+        return high if (value, low, high) == (10, 1, 9) else low"
+    (tmp_path / "bad.diff").write_text(FIX.replace("+        return high", special))
+    (tmp_path / "one.patch").write_text(with_test().replace("clamp(10, 0, 9)", "clamp(10, 1, 9)"))
+    status, out, _ = refute(capsys, "vet", "bad.diff", *given[:-1], "one.patch")
+    assert status == 1
+    assert "not fixed: clamp does what it did before, but for the test's own values" in out
     (tmp_path / "bad.diff").write_bytes(b"\xff\xfe no diff")
     status, out, _ = refute(capsys, "vet", "bad.diff", *given)
     assert status == 1

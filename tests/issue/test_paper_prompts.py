@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from refute.core.methods import Context, Given
-from refute.issue.context.ranking import CONTEXT_TOKENS, estimated_tokens
+from refute.issue.context import CONTEXT_TOKENS, estimated_tokens
 from refute.issue.edits import Form, read_edits
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.session import Session

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError
-from refute.issue.issue_text import read_issue
+from refute.issue.contract import read_issue
 
 
 def test_text_is_taken_as_it_is(tmp_path: Path) -> None:

@@ -71,6 +71,14 @@ def test_changes_of_tests_are_left_out(project: Project) -> None:
     assert (cheat.verdict, cheat.reason) == ("does not apply", "the fix changes no code")
 
 
+def test_a_binary_file_without_its_content_is_left_out(project: Project) -> None:
+    """As agents submit it: `git diff` without `--binary`."""
+    head = "diff --git a/logo.png b/logo.png\nnew file mode 100644\nindex 0000000..89bf7f2\n"
+    vetted = vet(project, f"{head}Binary files /dev/null and b/logo.png differ\n{FIX}")
+    assert vetted.verdict == "fixed"
+    assert vetted.notes == ("the content of logo.png is not in the fix (git diff --binary has it)",)
+
+
 def test_does_not_apply(project: Project) -> None:
     vetted = vet(project, FIX.replace("if value > high", "if value >= high"))
     assert vetted.verdict == "does not apply"

@@ -141,6 +141,24 @@ class Change:
             yield workspace
 
 
+@dataclass(frozen=True)
+class PatchedChange(Change):
+    """A change that is two patches on a workspace's commit, not a commit of its own."""
+
+    texts: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
+    """Path -> text before and after, of the files that the patch touches."""
+
+    @property
+    def before(self) -> Mapping[str, str]:
+        """As the base class has it."""
+        return self.texts[0]
+
+    @property
+    def after(self) -> Mapping[str, str]:
+        """As the base class has it."""
+        return self.texts[1]
+
+
 def open_change(place: Checkout, base: str | None = None, head: str | None = None) -> Change:
     """Return the change from `base` to `head` (None: the working tree as it is).
 

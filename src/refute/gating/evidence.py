@@ -32,7 +32,7 @@ from refute.gating.running import (
     selection_of,
     standings,
 )
-from refute.issue.context.neighbours import neighbouring_tests
+from refute.issue.context import neighbouring_tests
 from refute.issue.drafting.original import Original
 from refute.issue.observed_calls import calls_of, name_of, watch_tests
 from refute.source.syntax import Function

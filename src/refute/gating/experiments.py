@@ -21,8 +21,15 @@ from refute.diffing.definitions import Definition, Definitions, definitions
 from refute.errors import reason_to_skip
 from refute.gating.change import Change
 from refute.gating.running import Finding, Runs, Standing, alone
-from refute.issue.observed_calls import Call, calls_of, name_of, watch_tests, watching_line
-from refute.issue.replayed_calls import replay_in_test, replay_outside
+from refute.issue.observed_calls import (
+    Call,
+    calls_of,
+    name_of,
+    replay_in_test,
+    replay_outside,
+    watch_tests,
+    watching_line,
+)
 from refute.source.syntax import Function, first_line, parse_module, readable_module
 from refute.workspace.contract import TestReport, TestSelection, Workspace
 from refute.workspace.control import MOST, plant, unseen

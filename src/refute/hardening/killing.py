@@ -52,7 +52,7 @@ class Subject:
 
     def tests(self, most: int) -> tuple[str, ...]:
         """The test files that are near, the nearest first; by reading."""
-        from refute.issue.context.neighbours import neighbouring_tests
+        from refute.issue.context import neighbouring_tests
 
         texts = {path: self.text(path) for path in self.tree.files if path.endswith(".py")}
         changed = list(dict.fromkeys(part.module.path for part in self.parts))

@@ -1,4 +1,4 @@
-"""Which issue-level method is run, and with which options.
+"""Choose the issue-level method that is run, and its options.
 
 `pass@k` is k answers to one prompt, of which an oracle grader picks the best (SWT-Bench, Table 2):
 a grading and not a method, for without the golden patch nothing can choose among the answers.

@@ -1,9 +1,11 @@
-"""What two fixes do in the project's own tests: where one of the functions that differ between them
+"""Compare two fixes in the project's own tests: one of the functions that differ between them
 returns, raises or changes another thing in the same call, or a test ends otherwise.
 
 The last resort where no input could be built: only the tests of a project know how to make an
 application or a database. Both fixes run the same tests, each in a workspace; what differs must
 differ again in a second run of both. What comes back is text, which is shown and never believed.
+
+Watched calls are also made again: outside of any test, and in a test that sets nothing up.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from refute import recording
 from refute.core.methods import Bounds
 from refute.core.storage import parse_json
 from refute.errors import PatchRejected
-from refute.issue.context.neighbours import neighbouring_tests
+from refute.issue.context import neighbouring_tests
 from refute.issue.drafting.original import Original
 from refute.source.syntax import try_parse
 from refute.workspace.contract import TestReport, TestSelection, Workspace
@@ -28,6 +30,10 @@ from refute.workspace.running import FAILING, holds_tests, run_on
 
 if TYPE_CHECKING:
     from refute.diffing.changes import ChangedFunction, Place
+import json
+
+from refute.workspace.patches import is_runner_file
+from refute.workspace.running import applied
 
 ROUNDS = (3, 9)
 """Test files that are run: the nearest, then more where those show nothing."""
@@ -50,12 +56,12 @@ class ObservedCall:
     test: str
     """The test, as its runner names it."""
     function: str
-    """What was called; "": the test itself ended otherwise."""
+    """Function that was called; "": the test itself ended otherwise."""
     given: str
     """Its arguments, as short text."""
     before: str
     after: str
-    """What came of it with the first fix, and with the second one, as short text."""
+    """Its result with the first fix, and with the second one, as short text."""
 
     @property
     def source(self) -> str:
@@ -72,9 +78,9 @@ class Call:
     function: str
     file: str
     chosen: bool
-    """Whether the function is changed, or reads what is."""
+    """True if the function is changed, or reads what is."""
     end: str
-    """What came of it; "" where it had not come to its end."""
+    """Its result; "" where it had not come to its end."""
     again: str
     """It, to be made again; "" where it cannot be."""
     paths: tuple[str, ...] = ()
@@ -83,7 +89,7 @@ class Call:
     outcome: str = ""
     raised: bool = False
     replaced: bool = False
-    """Whether another function stands in the place of one that is changed."""
+    """True if another function stands in the place of one that is changed."""
 
     @property
     def plain(self) -> str:
@@ -101,7 +107,7 @@ class _Run:
 
     report: TestReport
     calls: Mapping[_Key, tuple[str, str]]
-    """What each was given, and what came of it."""
+    """Arguments and result of each."""
 
 
 def observed_differences(
@@ -185,8 +191,8 @@ def _beside(touched: Sequence[str], sources: Mapping[str, str]) -> tuple[str, ..
 
 
 def _alike(one: ObservedCall, again: ObservedCall) -> bool:
-    """Whether two runs show one difference; words that are others each time (a random token) are
-    none, but hide no other word."""
+    """Return whether two runs show one difference; words that are others each time (a random token)
+    are none, but hide no other word."""
     texts = one.before, again.before, one.after, again.after
     words = [re.findall(r"\w+|\W", text) for text in texts]
     if len({len(each) for each in words}) == 1:
@@ -221,7 +227,7 @@ def _watched(places: Sequence[Place], workspace: Workspace) -> None:
 
 
 def write_sources(workspace: Workspace) -> None:
-    """What watches and replays, into a folder of the tree."""
+    """Write the modules that watch and replay into a folder of the tree."""
     folder = Path(recording.__file__).parent
     workspace.write(f"{SOURCES}/refute/__init__.py", b"")
     for name in _NEEDED:
@@ -279,7 +285,8 @@ def watch_tests(workspace: Workspace, files: Sequence[str], **more: Any) -> None
 
 
 def _first_lines(source: str, places: Sequence[Place]) -> dict[str, str] | None:
-    """Where the code of each function begins, as its code object says: with the first decorator."""
+    """Map the first line of each function's code object, that of its first decorator, to its
+    name."""
     tree = try_parse(source)
     if tree is None:
         return None
@@ -293,7 +300,7 @@ def _first_lines(source: str, places: Sequence[Place]) -> dict[str, str] | None:
 
 
 def rows_of(workspace: Workspace, file: str = _FILE) -> list[dict[str, Any]]:
-    """What a run wrote down."""
+    """Return the rows that a run wrote."""
     try:
         return rows_in(workspace.read(file)[:_LARGEST])
     except OSError:
@@ -333,7 +340,7 @@ def _read(rows: Sequence[Mapping[str, Any]]) -> dict[_Key, tuple[str, str]]:
 
 
 def end_of(row: Mapping[str, Any]) -> str:
-    """What came of a call, and what it changed, as text."""
+    """Describe the result of a call, and what it changed, as text."""
     end = ("raises " if row.get("raised") is True else "") + str(row["outcome"])
     return end + "".join(f"; {name} becomes {text}" for name, text in row["changed"].items())
 
@@ -361,3 +368,67 @@ def _different(one: _Run, other: _Run) -> dict[_Key, ObservedCall]:
 
 def _end(outcome: str) -> str:
     return "fails" if outcome in FAILING else outcome
+
+
+Rows = list[list[dict[str, Any]]]
+"""For each call what `refute.recording.replaying` wrote down of it."""
+_PLAN, _REPLAYED, _TESTS = ".refute/plan.json", ".refute/replayed.jsonl", ".refute/tests"
+_OUTSIDE = (
+    "xargs -0 rm -f -- < {tests}; find . -depth -type d -empty -delete; "
+    'root="$PWD"; cd "$(mktemp -d)" && env -i PATH="$PATH" HOME="$PWD" TMPDIR="$TMPDIR" '
+    "PYTHONHASHSEED=0 python -c 'import sys; sys.path.insert(0, sys.argv[1]); "
+    "from refute.recording.replaying import main; main(*sys.argv[2:])' "
+    '"$root/{sources}" "$root/{plan}" "$root/{target}"'
+)
+_CONTROL = """def {name}(*given):
+    if given:
+        return given[0](*given[1], **given[2])
+    __import__("sys").path.insert(0, {sources!r})
+    from refute.recording.replaying import here
+    here({plan!r}, {target!r}, {name})
+"""
+
+
+def replay_outside(
+    workspace: Workspace, patches: Sequence[str], calls: Sequence[Call], timeout: float
+) -> Rows:
+    """In a fresh process, from another folder, without tests and environment; a row for each
+    kind of `sys.argv`. Raises `PatchRejected`."""
+    with applied(workspace, *patches):
+        tests = [path for path in workspace.files() if is_test_file(path) or is_runner_file(path)]
+        _write_plan(workspace, calls)
+        workspace.write(_TESTS, "\0".join(tests).encode("utf-8", "surrogateescape"))
+        command = _OUTSIDE.format(tests=_TESTS, sources=SOURCES, plan=_PLAN, target=_REPLAYED)
+        workspace.run(command, timeout=timeout)
+        return _by_place(workspace, len(calls))
+
+
+def replay_in_test(
+    workspace: Workspace, patches: Sequence[str], file: str, calls: Sequence[Call], timeout: float
+) -> Rows:
+    """In a test of the name and the file of the one that made them. Raises `PatchRejected`."""
+    root = workspace.root
+    text = _CONTROL.format(
+        name=calls[0].test.partition("[")[0], sources=f"{root}/{SOURCES}",
+        plan=f"{root}/{_PLAN}", target=f"{root}/{_REPLAYED}",
+    )  # fmt: skip
+    with applied(workspace, *patches):
+        _write_plan(workspace, calls)
+        workspace.write(file, text.encode())
+        workspace.run_tests(TestSelection((file,)), timeout=timeout)
+        return _by_place(workspace, len(calls))
+
+
+def _write_plan(workspace: Workspace, calls: Sequence[Call]) -> None:
+    write_sources(workspace)
+    plan = {"calls": [call.again for call in calls], "paths": calls[0].paths, "beside": True}
+    workspace.write(_PLAN, json.dumps(plan).encode())
+
+
+def _by_place(workspace: Workspace, count: int) -> Rows:
+    found: Rows = [[] for _ in range(count)]
+    for row in rows_of(workspace, _REPLAYED):
+        place = row.get("place")
+        if isinstance(place, int) and 0 <= place < count:
+            found[place].append(row)
+    return found

@@ -1,4 +1,4 @@
-"""From what redgreen found to a fix with a claim: choose, review, run, and say what it rests on.
+"""Make a fix with a claim of redgreen's drafts: choose, review, run, and say what it rests on.
 
 One more question at most: a reviewer who sees the issue and the best fixes, but neither the drafts
 of tests nor which fix passes them, so that its word is evidence of its own. It is also asked which
@@ -28,9 +28,7 @@ from refute.core.remarks import few
 from refute.errors import ContextTooLong
 from refute.issue.contract import DraftedFix, FixClaim, FixState, Reproduction
 from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
-from refute.issue.drafting.original import WHOLE, groups_told, runnable_id
-from refute.issue.drafting.steady import scrubbed
-from refute.issue.drafting.submission import fix_submission
+from refute.issue.drafting.original import WHOLE, fix_submission, groups_told, runnable_id, scrubbed
 from refute.issue.vet import Vetted, vet_fix
 from refute.models.contract import Message, Sampling
 from refute.prompts import render
@@ -61,7 +59,7 @@ class Kind:
 
     @property
     def answers(self) -> int:
-        """How many answers hold a fix of this kind."""
+        """Number of answers that hold a fix of this kind."""
         return sum(one.answers for one in self.members)
 
     @property
@@ -93,14 +91,14 @@ def kinds_of(fixes: Sequence[DraftedFix]) -> list[Kind]:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What the reviewer says about the fixes that were shown."""
+    """Reviewer's word on the fixes that were shown."""
 
     best: int | None = None
     """Place of the fix that resolves the issue best; None: none was named."""
     complete: bool = False
-    """Whether it does all that the issue asks for."""
+    """True if it does all that the issue asks for."""
     determined: bool = False
-    """Whether the issue says enough for any right fix to do the same."""
+    """True if the issue says enough for any right fix to do the same."""
     outdated: frozenset[int] = frozenset()
     """Places of the existing tests that demand just what the issue calls wrong."""
 
@@ -132,7 +130,7 @@ def _places(line: str, tests: int) -> frozenset[int]:
 
 
 def shortcomings(kind: Kind, kinds: Sequence[Kind], review: Review | str) -> list[str]:
-    """What is wanting before the best of a kind may be called fixed; [] where nothing is.
+    """List the evidence that the best of a kind lacks before it may be called fixed.
 
     `review`: the reviewer's word on it, or why there is none.
 
@@ -160,7 +158,8 @@ def shortcomings(kind: Kind, kinds: Sequence[Kind], review: Review | str) -> lis
 
 
 def _rivals(other: Kind, kind: Kind) -> bool:
-    """Whether another kind turns something green that this one does not, with enough answers."""
+    """Return whether another kind turns something green that this one does not, with enough
+    answers."""
     if not other.best.green - kind.best.green:
         return False
     return other.answers >= RIVAL * kind.answers and not len(other.best.broken)

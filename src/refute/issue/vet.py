@@ -14,12 +14,18 @@ from dataclasses import dataclass, replace
 
 from refute.core.methods import Bounds
 from refute.errors import PatchRejected
-from refute.issue.context.neighbours import MOST, neighbouring_tests
+from refute.issue.context import MOST, neighbouring_tests
 from refute.issue.contract import Verdict
 from refute.issue.drafting.original import Original, TrialRun
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 from refute.workspace.control import turned_green
-from refute.workspace.patches import knows_of_tests, split_fix, test_files, touched_files
+from refute.workspace.patches import (
+    file_patches,
+    knows_of_tests,
+    split_fix,
+    test_files,
+    touched_files,
+)
 from refute.workspace.running import newly_failing, rejection, run_on, statuses
 
 __all__ = ["MOST", "Vetted", "vet_fix"]
@@ -60,13 +66,17 @@ def vet_fix(
 
     `first`: existing test files to be run before others. `outdated`: ids of existing tests that
     demand what the issue calls wrong; they are not held against the fix. `whole`: seconds that the
-    tests of an existing file may take (None: any); longer files are left out, and so are such as
+    tests of an existing file may take (None: any); longer files are left out, and so are those that
     would use up half of the time for a run together with those before them.
 
     Raises `WorkspaceUnavailable`. The workspace is clean afterwards.
     """
     changed_tests, code = split_fix(fix)
-    notes = []
+    notes = [
+        f"the content of {part.path} is not in the fix (git diff --binary has it)"
+        for part in file_patches(fix)
+        if part.binary and part.path not in touched_files(changed_tests + code)
+    ]
     if changed_tests.strip():
         files = ", ".join(touched_files(changed_tests))
         notes.append(f"what the fix does to tests and to their runner is left out ({files})")

@@ -232,7 +232,7 @@ def diff(
     checked(Effort, chosen.set)
     about = ""
     if chosen.issue is not None:
-        from refute.issue.issue_text import read_issue
+        from refute.issue.contract import read_issue
 
         about = read_issue(str(chosen.issue))
     only = chosen.only if chosen.only or listed else None

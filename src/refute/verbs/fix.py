@@ -21,9 +21,8 @@ from refute.diffing.comparison import Difference
 from refute.diffing.service import Diffed
 from refute.errors import InputError
 from refute.issue.choosing import check_task, chosen_reproducer
-from refute.issue.contract import FixClaim, FixState, Reproduction
-from refute.issue.drafting.submission import only_tests
-from refute.issue.issue_text import read_issue
+from refute.issue.contract import FixClaim, FixState, Reproduction, read_issue
+from refute.issue.drafting.original import only_tests
 from refute.models.asking import askers, open_sessions
 from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.issues import IssueOptions, with_bounds

@@ -170,7 +170,7 @@ def gate_hook(message: str, *, options: GateOptions | None = None, **given: Any)
 def _judged(change: Change, settings: Settings, options: GateOptions, bounds: Bounds) -> Judged:
     if options.issue is None:
         return judge(change, settings, about=options.about)
-    from refute.issue.issue_text import read_issue
+    from refute.issue.contract import read_issue
 
     text = read_issue(str(options.issue))
     written, about = _issue_tests(change, text, options, bounds), f"{text}\n\n{options.about}"

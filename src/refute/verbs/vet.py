@@ -21,17 +21,23 @@ from refute.diffing.comparison import Difference, Settings
 from refute.diffing.revisions import open_patched
 from refute.diffing.service import Diffed, compare
 from refute.errors import InputError, RefuteError
+from refute.gating.change import PatchedChange
+from refute.gating.experiments import turned
+from refute.gating.running import Runs, Standing, alone
 from refute.issue.choosing import chosen_reproducer
-from refute.issue.issue_text import read_issue
-from refute.issue.observed_calls import ObservedCall, observed_differences
-from refute.issue.vet import vet_fix
+from refute.issue.contract import read_issue
+from refute.issue.drafting.original import Original
+from refute.issue.observed_calls import ObservedCall, calls_of, observed_differences, watch_tests
+from refute.issue.vet import Vetted, vet_fix
 from refute.sandbox.pool import end_after
 from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.issues import IssueOptions, VetResult, read_fix, reproduced, with_bounds
 from refute.verbs.options import form_options
 from refute.verbs.output import FOUND, Form, Reported, apart, consoles
-from refute.workspace.factory import Checkout, in_checkout
-from refute.workspace.patches import split_fix
+from refute.workspace.contract import Workspace
+from refute.workspace.factory import Checkout, in_checkout, root_and_recipe
+from refute.workspace.patches import split_fix, touched_files
+from refute.workspace.running import applied
 
 if TYPE_CHECKING:
     from refute.results.formats import Report
@@ -62,6 +68,35 @@ def changes_of(
             return compare(revisions, settings, python=python)
     except RefuteError as error:
         return " ".join(str(error).split())
+
+
+def doubted(
+    vetted: Vetted, fix: str, tests: str, place: Checkout, workspace: Workspace, bounds: Bounds
+) -> Vetted:
+    """Return the verdict after the gate's experiments: the reproducing tests with the fix in
+    disguise and knocked out, their calls where no test runs, and calls beside them."""
+    code = split_fix(fix)[1]
+    original, paths = Original(workspace, bounds), touched_files(code + tests)
+    sides = []
+    for patches in ((), (code, tests)):
+        with applied(workspace, *patches):
+            found = {path: original.source(path) for path in paths}
+            sides.append({path: text for path, text in found.items() if text is not None})
+    root, recipe = root_and_recipe(place)
+    texts = sides[0], sides[1]
+    change = PatchedChange(root, root, "", "", "", "", recipe, code + tests, texts=texts)
+    runs = Runs(change, workspace, bounds.test_seconds)
+    candidates = [Standing(one.id, one.file, "fail", "pass") for one in vetted.reproducing]
+    chosen, rows = alone(candidates), list[dict[str, Any]]()
+    runs.run("red", chosen, lambda tree: watch_tests(tree, chosen.files), rows)
+    left = turned(runs, candidates, runs.run("new", chosen), calls_of(rows))
+    against = [one for one in left.findings if one.shown]
+    if special := [one for one in against if one.rule == "no-special-case"]:
+        return replace(vetted, verdict="not fixed", reason=f"{special[0].what}")
+    if against or left.flaky:
+        why = against[0].what if against else f"{left.flaky[0]} comes out otherwise in each run"
+        return replace(vetted, verdict="cannot tell", reason=why)
+    return vetted
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +213,8 @@ def vet(
             patch = found.prediction.patch
         with spawn() as workspace:
             vetted = vet_fix(diff, patch, workspace, bounds, most_neighbours=asked.neighbours)
+            if vetted.verdict == "fixed":
+                vetted = doubted(vetted, diff, patch, place, workspace, bounds)
         changes = None
         if asked.behaviour and vetted.verdict != "does not apply":
             changes = changes_of(diff, asked.repo, asked.python, base=asked.against)

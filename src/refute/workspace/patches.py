@@ -93,9 +93,11 @@ def split_fix(patch: str) -> tuple[str, str]:
     """The parts of a proposed fix that touch tests or how tests are run, and the code in it.
 
     A fix that makes a test pass by a change of the test, of a `conftest.py` or of the runner's
-    configuration has fixed nothing.
+    configuration has fixed nothing. A file that git only says to differ ("Binary files a and b
+    differ") is left out: its content is nowhere.
     """
-    tests, runner, code = split_change(patch)
+    parts = (one.text for one in file_patches(patch) if "\nBinary files " not in f"\n{one.text}")
+    tests, runner, code = split_change("".join(parts))
     return tests + runner, code
 
 

@@ -18,8 +18,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from refute.issue.drafting.original import shortened
-from refute.issue.drafting.steady import steady
+from refute.issue.drafting.original import shortened, steady
 from refute.issue.edits.tree import EditProblem, line_end, safe_path
 from refute.source.syntax import parse_module
 from refute.workspace.contract import CommandResult, Workspace
@@ -380,7 +379,7 @@ def _line(line: str) -> str:
 # -- an agent's shell: commands in the contained workspace, with output that is always the same ----
 #
 # The same command on the same tree has to give the same text, for the text is part of the next
-# question (`refute.issue.drafting.steady`).
+# question (`refute.issue.drafting.original`).
 
 OUTPUT = 10_000
 """Characters of a command's output that are shown."""

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from refute.core.problems import IssueKey, IssueProblem
 from refute.errors import InputError
-from refute.issue.context.ranking import estimated_tokens
+from refute.issue.context import estimated_tokens
 from refute.workspace.patches import file_patches
 from refute.workspace.running import statuses
 from refute_lab.benches import issues as bench

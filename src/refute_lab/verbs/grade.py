@@ -171,7 +171,7 @@ def grade(
     running anything. An instance without a prediction counts as one with an empty patch.
 
     `options`: a `GradeOptions`, or its fields by name. `preset`: what `executable` and `columns`
-    are where they are not given (`refute.core.selection`). `task`: "repair" where the predictions
+    are where they are not given (`refute.core.registry`). `task`: "repair" where the predictions
     are fixes, which the golden tests judge as SWE-bench does ("gold": the golden patches).
 
     Raises `InputError`, and `Unavailable` where no instance could be graded.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from refute.issue.drafting.steady import steady
+from refute.issue.drafting.original import steady
 from refute.workspace.contract import Workspace
 from refute_lab.baselines.aci_actions import (
     LONGEST_COMMAND,

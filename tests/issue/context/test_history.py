@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from refute.issue.context.commits import NO_HISTORY, History, read_history
-from refute.issue.redgreen.locate import likely_files, view_of
+from refute.issue.redgreen.locate import NO_HISTORY, History, likely_files, read_history, view_of
 
 from ...diffing.repositories import git
 from ..projects import FILES, Project, make_project

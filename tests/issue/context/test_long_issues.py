@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from refute.issue.context.ranking import estimated_tokens, shown_issue
+from refute.issue.context import estimated_tokens, shown_issue
 
 PROSE = "The option is ignored when a folder is named twice.\n\nExpected: it is read once.\n"
 LOG = "".join(f"step {number} of the run: nothing special\n" for number in range(900))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from refute.issue.context.neighbours import neighbouring_tests
+from refute.issue.context import neighbouring_tests
 
 TEST = "def test_a():\n    assert area\n"
 

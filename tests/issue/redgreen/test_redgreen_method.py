@@ -14,6 +14,9 @@ from refute.errors import AnswersPending, ContextTooLong, ModelUnavailable
 from refute.issue.contract import Reproduction
 from refute.issue.methods import redgreen as method
 from refute.issue.methods.redgreen import redgreen
+from refute.issue.redgreen.finalize import conclude
+from refute.issue.redgreen.ranking import Draft
+from refute.issue.redgreen.testbed import TestBed
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.session import Session
 from refute.testing.models import ScriptedModel
@@ -21,6 +24,7 @@ from refute.workspace.contract import TestSelection
 
 from ..projects import FIX as GOLDEN
 from ..projects import Project
+from ..shop import diff
 from .oracle import FIX, RIGHT, Answers, block, kind_of, refusing
 
 
@@ -451,3 +455,22 @@ def test_the_checkout_is_left_alone(project: Project) -> None:
     before = {p: p.read_bytes() for p in Path(project.folder).rglob("*.py")}
     run(ScriptedModel(Answers()), project)
     assert {p: p.read_bytes() for p in Path(project.folder).rglob("*.py")} == before
+
+
+def test_of_two_drafts_the_one_that_more_mutants_of_the_fix_fail_is_chosen(
+    project: Project,
+) -> None:
+    """More test functions may demand less: the value that the issue states was thrown away."""
+    head = "from shapes.line import clamp\n\n\ndef test_{}():\n    assert clamp({}, 0, 9) {}\n"
+    strong = head.format("value", 10, "== 9")
+    weak = head.format("one", 10, "!= 0") + "\n\n" + head.format("two", 11, "!= 0")
+    with project.spawn() as workspace:
+        bed = TestBed(workspace, Bounds())
+        fix = bed.try_fix(0, GOLDEN)
+        drafts = []
+        for number, source in enumerate((weak, strong)):
+            trial = bed.try_tests(diff("tests/test_new.py", None, source))
+            drafts.append(Draft(number, "direct", trial, rows={0: bed.cross(trial, fix)}))
+        assert [len(draft.green(0)) for draft in drafts] == [2, 1]
+        found = conclude("shapes", bed, drafts, [fix])
+    assert found.tests == ("tests/test_new.py::test_value",)

@@ -6,12 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from refute.issue.context.ranking import estimated_tokens, numbered
-from refute.issue.drafting.original import TrialRun, condensed, described, runnable_id
-from refute.issue.drafting.steady import scrubbed
-from refute.issue.redgreen.dependencies import companions
-from refute.issue.redgreen.edits_read import TestOpinion, read_readings, read_verdicts
-from refute.issue.redgreen.excerpt import excerpt, outline
+from refute.issue.context import estimated_tokens, numbered
+from refute.issue.drafting.original import TrialRun, condensed, described, runnable_id, scrubbed
+from refute.issue.redgreen.excerpt import companions, excerpt, outline
 from refute.issue.redgreen.finalize import with_tests_of
 from refute.issue.redgreen.locate import (
     View,
@@ -21,12 +18,14 @@ from refute.issue.redgreen.locate import (
     told_places,
     view_of,
 )
-from refute.issue.redgreen.pruning import defined_as
+from refute.issue.redgreen.questions import read_readings, read_verdicts
 from refute.issue.redgreen.ranking import (
     Draft,
+    TestOpinion,
     agreed,
     behaviours,
     confidence,
+    defined_as,
     fix_scores,
     ranking,
     without_shared,
@@ -120,6 +119,14 @@ def test_the_code_that_the_example_ran_into_is_likely() -> None:
     likely = likely_files("word is wrong", files, seen=seen)
     assert likely.code == ("lib/inner.py", "lib/outer.py", "lib/word.py")
     assert likely_files("word is wrong", files).code[0] == "lib/word.py"
+
+
+def test_a_name_in_capitals_is_found_in_the_code() -> None:
+    """Of an environment variable: BM25 put seven files with the issue's other words before it."""
+    files = dict.fromkeys(("lib/a.py", "lib/b.py"), "workers = 'workers crash when auto'\n")
+    files["lib/z.py"] = "x = 1\n" * 200 + "n = environ['NUM_WORKERS']\n"
+    said = "The workers crash when NUM_WORKERS is auto: workers crash"
+    assert likely_files(said, files).code[0] == "lib/z.py"
 
 
 def test_a_qualified_name_does_not_bring_its_namesakes() -> None:

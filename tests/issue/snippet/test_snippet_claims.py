@@ -8,9 +8,9 @@ import pytest
 
 from refute.issue.snippet import rendering as write
 from refute.issue.snippet.assertion import claims
-from refute.issue.snippet.evidence import Claim, ScriptError, Seen, Value
+from refute.issue.snippet.expected_values import why_nothing
 from refute.issue.snippet.issue_reader import read_issue_text
-from refute.issue.snippet.script import scripts, statements
+from refute.issue.snippet.script import Claim, ScriptError, Seen, Value, scripts, statements
 
 
 def claimed(text: str, seen: Seen) -> list[Claim]:
@@ -79,7 +79,14 @@ CLAMP = "clamp is wrong\n\n>>> from shapes import clamp\n>>> clamp(10, 0, 9)\n0\
 
 @pytest.mark.parametrize(
     "said",
-    ["I expected 9.", "It should return 9", "expected: `9`", "Expected output:\n```\n9\n```"],
+    [
+        "I expected 9.",
+        "It should return 9",
+        "expected: `9`",
+        "Expected output:\n```\n9\n```",
+        "**Actual:** 0\n\n**Expected:** 9",
+        "**Expected behavior**\n`9`",
+    ],
 )
 def test_the_expected_value(said: str) -> None:
     found = claimed(CLAMP + said, Seen({1: Value("0", "0")}))
@@ -109,6 +116,35 @@ def test_a_comment_tells_the_expected_value() -> None:
     assert [(c.kind, c.expected) for c in found] == [("equals", "b'a'")]
 
 
+@pytest.mark.parametrize(
+    "comment", ["should be 0", "expected 0", "4, should be 0", "=> 0 expected"]
+)
+def test_a_comment_in_a_session_tells_it_too(comment: str) -> None:
+    text = f"total\n\n>>> from shop import total\n>>> total([4])  # {comment}\n4\n"
+    (claim,) = claimed(text, Seen({1: Value("4", "4")}))
+    assert (claim.kind, claim.expected) == ("equals", "0")
+
+
+@pytest.mark.parametrize(("value", "actual", "kinds"), [
+    ("'abc...'", "'abcdef...'", ["equals"]),
+    ("[1, 2, ...]", "[3, 4]", []),
+])  # fmt: skip
+def test_dots_stand_for_themselves_where_the_value_has_them(
+    value: str, actual: str, kinds: list[str]
+) -> None:
+    text = f"cut\n\n>>> cut('abcdefgh')\n{actual}\n\nExpected:\n```\n{value}\n```\n"
+    found = claimed(text, Seen({0: Value(actual, actual.strip("'"))}))
+    assert [(c.kind, c.expected) for c in found] == [(kind, value) for kind in kinds]
+
+
+def test_what_could_not_be_read_is_said() -> None:
+    pieces = read_issue_text(CLAMP + "It is expected to be sensible.\n")
+    script = scripts(statements(pieces))[-1]
+    assert "It is expected to be sensible." in why_nothing(pieces, script, Seen())[1]
+    assert "this checkout gives 4" in why_nothing(pieces, script, Seen({1: Value("4", "4")}))[1]
+    assert "raises KeyError: 'a'" in why_nothing(pieces, script, raising("KeyError", "'a'"))[1]
+
+
 def test_the_output_of_another_version_is_the_expected_one() -> None:
     text = (
         "comma lost\n```python\nsource(f)\n```\n1.9 outputs\n```\n'return (1,)'\n```\n"
@@ -116,19 +152,6 @@ def test_the_output_of_another_version_is_the_expected_one() -> None:
     )
     found = claimed(text, Seen({0: Value("'return (1)'", "return (1)")}))
     assert [(c.kind, c.expected) for c in found] == [("equals", "'return (1,)'")]
-
-
-def test_the_like_expression_that_is_right() -> None:
-    text = (
-        "kinds\nThis is correct:\n```\ni = integral(A)\ni.kind\n# MatrixKind\n```\n"
-        "This one is wrong:\n```\nd = derivative(A)\nd.kind\n# Undefined\n```\n"
-    )
-    pieces = read_issue_text(text)
-    both = next(one for one in scripts(statements(pieces)) if len(one.pieces) == 2)
-    seen = Seen({1: Value("MatrixKind", "MatrixKind"), 3: Value("Undefined", "Undefined")})
-    (claim,) = claims("kinds", pieces, both, seen)
-    assert (claim.kind, claim.expected, claim.focus.source) == ("text", "MatrixKind", "d.kind")
-    assert [row.source for row in claim.setup] == ["d = derivative(A)"]
 
 
 def test_a_wrong_boolean_is_turned() -> None:
@@ -271,8 +294,10 @@ def test_an_exception_that_is_expected_by_its_name_alone_is_demanded(said: str) 
         ("Expected: an empty list, but it raises.", ["runs"]),
         ("Expected no exception to be raised.", ["runs"]),
         ("It raises unexpectedly.", ["runs"]),
-        ("Expected: []\nActual: raises ValueError", ["runs"]),
-        ("## Expected\n\n0\n\n## Actual\n\nIt raises.", ["runs"]),
+        ("Expected: []\nActual: raises ValueError", ["equals", "runs"]),
+        ("## Expected\n\n0\n\n## Actual\n\nIt raises.", ["equals", "runs"]),
+        ("It should be `none`.", ["equals", "runs"]),
+        ("It should be `len`.", ["runs"]),
     ],
 )
 def test_where_something_should_raise_nobody_knows_where(said: str, kinds: list[str]) -> None:
@@ -281,7 +306,9 @@ def test_where_something_should_raise_nobody_knows_where(said: str, kinds: list[
 
 
 def test_what_is_expected_is_not_always_an_exception() -> None:
-    text = f"{CRASH}ValueError: no rows\n\nExpected: None\n\nExpected behavior: Nothing is wrong\n"
+    text = (
+        f"{CRASH}ValueError: no rows\n\nExpected: a list\n\nExpected behavior: Nothing is wrong\n"
+    )
     assert [claim.kind for claim in claimed(text, raising("ValueError", "no rows"))] == ["runs"]
 
 

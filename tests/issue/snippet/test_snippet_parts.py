@@ -6,17 +6,17 @@ import ast
 
 import pytest
 
-from refute.issue.methods.snippet import missing_attribute
-from refute.issue.snippet.embedded_tests import given_tests, relative_home
-from refute.issue.snippet.import_lookup import Names, module_of
 from refute.issue.snippet.issue_reader import read_issue_text
 from refute.issue.snippet.rendering import Style, TestSketch, patch_of, slug, with_tests
 from refute.issue.snippet.script import Statement, scripts, statements
 from refute.issue.snippet.subject import (
+    Names,
     _homes_of_attributes,
     completed,
     frame_files,
+    given_tests,
     homes_for_tests,
+    module_of,
     styles_of,
 )
 
@@ -79,19 +79,6 @@ def test_files_of_a_traceback_innermost_first() -> None:
     assert frame_files(text, FILES)[-1] == "shop/fields.py"
 
 
-def test_tests_of_the_issue_go_where_their_imports_work() -> None:
-    code = (
-        "```python\nfrom ..utils import setup\nfrom .models import X\n"
-        "class T(TestCase):\n    def test_a(self):\n        setup(1)\n```\n"
-    )
-    files = {**FILES, "tests/a/test_case.py": "from unittest import TestCase\n"}
-    source = given_tests(rows(code), Names(files), "TestCase")
-    assert source is not None
-    assert ".models" not in source
-    assert "from unittest import TestCase" in source
-    assert relative_home(source, "run it in tests/sums", files) == "tests/sums"
-
-
 def test_methods_without_their_class_get_one() -> None:
     code = "```python\ndef test_a(self):\n    self.assertEqual(total([]), 1)\n```\n"
     files = {**FILES, "tests/a/test_case.py": "from unittest import TestCase\n"}
@@ -145,21 +132,6 @@ def test_slugs() -> None:
     assert slug("URLField throws ValueError!") == "urlfield_throws_valueerror"
     assert slug("…") == "issue"
     assert len(slug("word " * 50)) <= 48
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("SimpleLazyObject doesn't implement __radd__", ("SimpleLazyObject", "__radd__")),
-        ("`Money` lacks `__neg__`", ("Money", "__neg__")),
-        ("Currently, Money isn't reversible", ("Money", "__reversed__")),
-        ("A PriceList is not hashable.", ("PriceList", "__hash__")),
-        ("Money should be nice, and it is not hashable", None),
-    ],
-)
-def test_special_methods_that_are_missing(text: str, found: tuple[str, str] | None) -> None:
-    promise = missing_attribute(text)
-    assert (promise and (promise.owner, promise.method)) == found
 
 
 def test_what_rests_on_a_name_that_is_nowhere_is_left_out() -> None:

@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from refute.issue.snippet.inline_code import with_inline_code
-from refute.issue.snippet.issue_reader import read_issue_text, spoken_calls
+from refute.issue.snippet.issue_reader import read_issue_text, with_inline_code
 from refute.issue.snippet.script import missing_names, scripts, statements
 from refute.issue.snippet.shown_errors import ShownError, likeness, shown_errors
 from refute.source.syntax import parse_module
@@ -185,21 +184,6 @@ def test_a_split_sentence_keeps_all_its_words() -> None:
         "Sums\nHere `total([1])`"
     )
     assert pieces[2].errors == (ShownError("KeyError", "'a'"),)
-
-
-@pytest.mark.parametrize(
-    ("text", "calls"),
-    [
-        ("Price.parse() raises TypeError on dicts.\n", ["Price().parse({})", "Price.parse({})"]),
-        ('total() crashes on "0.00".\n', ['total("0.00")']),
-        ("total() crashes.\nIt fails with 3 rows.\n", []),
-        ("total() is slow on lists.\n", []),
-        ("Sums\nCalling shop.total() with None produces a KeyError.\n", ["shop.total(None)"]),
-        ("Sums\ntest_total() fails with None.\n", []),
-    ],
-)
-def test_calls_that_are_told_of_in_words(text: str, calls: list[str]) -> None:
-    assert [p.steps[0].source for p in spoken_calls(read_issue_text(text))] == calls
 
 
 def test_what_is_assigned_last_is_looked_at() -> None:

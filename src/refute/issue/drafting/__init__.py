@@ -1,1 +1,1 @@
-"""What methods share that write drafts of tests and try them on the original code."""
+"""Code shared by the methods that write drafts of tests and try them on the original code."""

@@ -17,7 +17,7 @@ class OutOfBounds(LimitReached):
 class Bounded:
     """Asks through `ask`, never for more than `bounds.calls` samples, cached ones included.
 
-    Cached samples count, so that a run that goes on makes the same choices as an undisturbed one.
+    Cached samples count, so that a resumed run makes the same choices as an undisturbed one.
     """
 
     def __init__(self, ask: Asker, bounds: Bounds, writer: Asker | None = None) -> None:
@@ -30,7 +30,7 @@ class Bounded:
 
     @property
     def tally(self) -> Tally:
-        """What the issue's questions have cost."""
+        """Cost of the issue's questions."""
         return self._ask.tally
 
     @property

@@ -1,6 +1,7 @@
 """The original code in a workspace, on which drafts of tests are tried one after another.
 
-Everything here blocks; methods call it through `asyncio.to_thread`.
+Everything here blocks; methods call it through `asyncio.to_thread`. Texts of failures are made
+steady for prompts, and a diff is split into the tests or the fix that are submitted.
 """
 
 from __future__ import annotations
@@ -8,12 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 
 from refute.core.methods import Bounds
+from refute.core.problems import IssuePrediction
+from refute.core.remarks import few
 from refute.errors import PatchRejected
 from refute.source.syntax import first_line, functions_in, readable_module
 from refute.workspace.contract import Failure, TestReport, TestResult, TestSelection, Workspace
-from refute.workspace.patches import added_lines, is_test_file, test_files
+from refute.workspace.patches import (
+    FilePatch,
+    added_lines,
+    file_patches,
+    is_runner_file,
+    is_test_file,
+    split_fix,
+    split_tests,
+    test_files,
+)
 from refute.workspace.running import FAILING, applied, files_with_tests, run_on
 from refute.workspace.testruns import together
 
@@ -34,7 +47,7 @@ LARGEST_FILE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class TrialRun:
-    """What became of a test patch on the original code."""
+    """Result of a test patch on the original code."""
 
     patch: str
     report: TestReport | None = None
@@ -48,7 +61,7 @@ class TrialRun:
 
     @property
     def applied(self) -> bool:
-        """Whether it applied and touched a test file."""
+        """True if it applied and touched a test file."""
         return self.report is not None
 
     @property
@@ -79,7 +92,7 @@ class Original:
         return self._paths
 
     def source(self, path: str) -> str | None:
-        """The text of a file; None where it does not exist or is no text."""
+        """The text of a file; None where it does not exist or is not text."""
         try:
             return self.workspace.read(path).decode("utf-8")
         except (OSError, UnicodeDecodeError, ValueError):
@@ -102,7 +115,7 @@ class Original:
         return self._base[key]
 
     def is_long(self, path: str) -> bool:
-        """Whether the tests of an existing file take longer than `whole`."""
+        """Return whether the tests of an existing file take longer than `whole`."""
         return self._whole is not None and self.base((path,)).status == "timeout"
 
     def attempt(self, patch: str, *, fix: str = "") -> TrialRun:
@@ -129,7 +142,8 @@ class Original:
         return TrialRun(patch, report, failing, wanting=wanting)
 
     def _wants_package(self, result: TestResult) -> bool:
-        """Whether a test's own import finds nothing, and nothing of the repository is meant."""
+        """Return whether a test's own import fails on a package that the repository does not
+        have."""
         failure = result.failure
         if failure is None or failure.type != "ModuleNotFoundError" or not failure.frames:
             return False
@@ -140,8 +154,9 @@ class Original:
         return all(names.isdisjoint(path.split("/")) for path in self.paths())
 
     def fault(self, trial: TrialRun) -> str:
-        """Why no test can be run here, with the trial's patch or without it: another runner than
-        the tests are for, say. "" where some test was run, or no existing test file can tell."""
+        """Explain why no test can be run here, with the trial's patch or without it: another runner
+        than the tests are for, say. "" where some test was run, or no existing test file can
+        tell."""
         if trial.report is None or not _ran_nothing(trial.report):
             return ""
         known = [path for path in test_files(trial.patch) if path in self.paths()]
@@ -153,7 +168,7 @@ class Original:
         return before.remark or f"{known[0]} holds tests, of which none was run"
 
     def _selections(self, patch: str, files: Sequence[str]) -> list[TestSelection]:
-        """What to run of the test files of a patch that is applied."""
+        """Choose what to run of the test files of a patch that is applied."""
         single: dict[str, tuple[str, ...]] = {}
         long = [path for path in files if path in self.paths() and self.is_long(path)]
         lines = added_lines(patch) if long else {}
@@ -182,7 +197,8 @@ def described(trial: TrialRun, limit: int = 6000) -> str:
 
 
 def failures_told(failing: Sequence[TestResult], limit: int = 6000) -> str:
-    """How tests fail, in about `limit` characters: those that fail alike are told once."""
+    """Describe failing tests in about `limit` characters; tests that fail alike are described
+    once."""
     alike: dict[tuple[str, ...], list[TestResult]] = {}
     for result in failing:
         alike.setdefault(_manner(result), []).append(result)
@@ -217,7 +233,7 @@ def groups_told(groups: Iterable[Sequence[TestResult]]) -> str:
 
 
 def _manner(result: TestResult) -> tuple[str, ...]:
-    """What is equal of tests that fail alike: the exception, and the place in the code that raised
+    """Return what tests that fail alike share: the exception, and the place in the code that raised
     it; of an assertion of the test itself, the test."""
     if result.failure is None:
         return (runnable_id(result.id), "")
@@ -229,7 +245,7 @@ def _manner(result: TestResult) -> tuple[str, ...]:
 
 
 def _said(result: TestResult) -> str:
-    """What a failure says, in a few words."""
+    """Return a failure's message in a few words."""
     if result.failure is None:
         return result.outcome
     first = result.failure.message.strip().partition("\n")[0]
@@ -325,3 +341,115 @@ def touched_tests(path: str, text: str, lines: Collection[int], known: str) -> t
         return tuple("::".join((path, *names)) for names in found)
     module = ".".join(known.partition(" ")[0].split(".")[:-2])
     return tuple(".".join((module, *names)) for names in found)
+
+
+_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{5,16}\b"), "0x..."
+_OF_FAILURES = (
+    _ADDRESS,
+    (re.compile(r"/tmp/[\w./+-]+|/private/var/[\w./+-]+"), "/tmp/..."),
+    (re.compile(r"\b\d+(?:\.\d+)? ?(?:s|ms|seconds?)\b"), "some time"),
+    (re.compile(r"\b(?:pid|process) \d+\b"), "pid"),
+)
+_OF_COMMANDS = (
+    (re.compile(r"\bin \d+(?:\.\d+)? ?(s\b|seconds?\b)(?: \(\d+:\d\d:\d\d\))?"), r"in 0.00 \1"),
+    _ADDRESS,
+    # a bar is as long as the line leaves room for, and the time in it has more digits or fewer
+    (re.compile(r"^=+ (.*\bin 0\.00 s.*?) =+$", re.M), r"=== \1 ==="),
+    (re.compile(r"(random seed: +)\d+"), r"\g<1>0"),
+    (re.compile(r"/tmp/tmp[a-z0-9_]{8}\b"), "/tmp/tmp........"),
+    (re.compile(r"/pytest-of-\w+/pytest-\d+\b"), "/pytest-of-root/pytest-0"),
+)
+
+
+def scrubbed(text: str, root: str) -> str:
+    """Return a failure text without addresses, folders, times and colours; `root`: of the tree."""
+    text = _COLOURS.sub("", text).replace(f"{root}/", "")
+    for pattern, plain in _OF_FAILURES:
+        text = pattern.sub(plain, text)
+    return text
+
+
+def steady(text: str, root: str) -> str:
+    """Return a command's output, which may be any file, without colours and control characters."""
+    text = _COLOURS.sub("", text).replace(f"{root}/", "")
+    text = re.sub(rf"{re.escape(root)}(?![\w.-])", ".", text)
+    for pattern, replacement in _OF_COMMANDS:
+        text = pattern.sub(replacement, text)
+    return "".join(c for c in text if c in "\n\t" or ord(c) >= 32)
+
+
+_TESTS = re.compile(r"test_.|tests\.|.*_tests?\.", re.IGNORECASE)
+"""Names of files that hold tests, as runners look for them; a `test.py` may be anything."""
+_MODE = re.compile(
+    r"^(?:(?:old|new) mode|(?:new|deleted) file mode (?!100644)|index \S+ (?!100644))", re.MULTILINE
+)
+"""A header of a diff about anything but a plain file that stays one."""
+
+
+def submission(id: str, diff: str, *remarks: str) -> IssuePrediction:
+    """The part of a diff that touches test files, with a note of what is left out.
+
+    An agent may leave scripts behind, or a fix of the code: with a fix applied before, a test that
+    reproduces the issue would pass on the "original" code. Binary files are not tests.
+    """
+    tests, others = split_tests(diff)
+    return _prediction(id, tests, others, remarks, "no tests", "no test file was changed")
+
+
+def fix_submission(id: str, diff: str, *remarks: str) -> IssuePrediction:
+    """The part of a diff that changes code, with a note of what is left out.
+
+    A fix that changes a test, a `conftest.py` or how tests are run has fixed nothing by that, and
+    its tests are not asked for. Binary files are not code. What a fix makes at the top of the
+    repository beside what is there is kept: nothing tells a script from a module.
+    """
+    tests, code = split_fix(diff)
+    return _prediction(id, code, tests, remarks, "no code", "no code was changed")
+
+
+def _prediction(
+    id: str, diff: str, others: str, remarks: Sequence[str], what: str, nothing: str
+) -> IssuePrediction:
+    """The text files of `diff`; of the rest it is said that it is left out, being `what`."""
+    parts = file_patches(diff)
+    patch = "".join(part.text for part in parts if not part.binary)
+    dropped = [part.path for part in (*file_patches(others), *(p for p in parts if p.binary))]
+    notes = [remark for remark in remarks if remark]
+    if dropped:
+        notes.append(_left_out(dropped, what))
+    if not patch:
+        notes.append(nothing)
+    return IssuePrediction(id, patch, notes=tuple(notes))
+
+
+def _left_out(paths: Sequence[str], what: str) -> str:
+    return f"left out, {what}: {few(paths)}"
+
+
+def only_tests(prediction: IssuePrediction) -> IssuePrediction:
+    """A prediction as it may be written to a user's checkout: new test files, and tests added to or
+    changed in those that are there.
+
+    "test" in a path says little: `.github/workflows/test.yml`, a `conftest.py`, a package's own
+    `testing/`. Nothing is deleted, renamed, linked or made executable.
+    """
+    parts = file_patches(prediction.patch)
+    kept = [part for part in parts if _may_be_written(part)]
+    if len(kept) == len(parts) and parts:
+        return prediction
+    dropped = [part.path for part in parts if part not in kept] or ["text that is not a diff"]
+    note = _left_out(dropped, "no tests")
+    notes = prediction.notes if not prediction.patch.strip() else (*prediction.notes, note)
+    return replace(prediction, patch="".join(part.text for part in kept), notes=notes)
+
+
+def _may_be_written(part: FilePatch) -> bool:
+    path = PurePosixPath(part.path)
+    hidden = any(name.startswith(".") for name in path.parts)
+    if part.new is None or part.old not in (None, part.new) or part.binary or hidden:
+        return False
+    path_is_tests = _TESTS.match(path.name) is not None or "tests" in path.parts[:-1]
+    if path.suffix != ".py" or not is_test_file(part.path) or is_runner_file(part.path):
+        return False
+    return _MODE.search(part.text.partition("\n@@ ")[0]) is None and (path_is_tests or not part.old)

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
 from refute.issue.edits.autocoderover import read_replacements
-from refute.issue.edits.blocks import blocks_as_written, read_blocks
-from refute.issue.edits.custom import Block
+from refute.issue.edits.custom import Block, blocks_as_written, read_blocks
 from refute.issue.edits.tree import EditProblem, Files, Tree
 from refute.issue.edits.unified import read_unified
 
@@ -45,7 +44,7 @@ class FileEdit(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What came of an answer's edits."""
+    """Result of an answer's edits."""
 
     patch: str
     """Unified diff; "": nothing is changed."""

@@ -36,17 +36,17 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from textwrap import dedent
 
-from refute.issue.edits.code import Code, Definition, parsed_code, said
-from refute.issue.edits.definitions import EditedModule
+from refute.issue.edits.definitions import Code, Definition, EditedModule, parsed_code, said
 from refute.issue.edits.imports import add_imports, after_imports
 from refute.issue.edits.tree import EditProblem, Tree, line_end
 from refute.source.syntax import first_line, parse_module
 from refute.workspace.patches import split_lines
 
 _METHODS, _FUNCTIONS = "\n\n", "\n\n\n"
-"""What stands between two of them."""
+"""Text between two of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Block:
     stop: int | None = None
     """The last line where `place` begins a range (`12-15`)."""
     strict: bool = False
-    """What the reference refuses is a problem."""
+    """True: what the reference refuses is a problem."""
 
     def apply(self, tree: Tree) -> Iterator[str]:
         """Edit the tree; what cannot be done is yielded, one line each."""
@@ -173,8 +173,8 @@ class Block:
         return module.doubled(names) <= doubled
 
     def _begins(self, module: EditedModule, code: Code, line: int, stop: int) -> bool:
-        """Whether the lines are the first ones of a definition, and the code ends as they do and
-        not as the definition: its other lines are to stay."""
+        """Return whether the lines are the first ones of a definition, and the code ends as they do
+        and not as the definition: its other lines are to stay."""
         node = _version_of(module, code, code.definitions[-1], line)
         end = 0 if node is None else node.end_lineno or node.lineno
         if node is None or not first_line(node) <= line <= node.lineno <= stop < end:
@@ -298,9 +298,10 @@ class Block:
 def _version_of(
     module: EditedModule, code: Code, node: Definition, line: int | None
 ) -> Definition | None:
-    """What a definition in a block's code is a new version of; None: the module has none.
+    """Return the definition that one in a block's code is a new version of; None: the module has
+    none.
 
-    A name that is only alike is no version of what the code has a version of by its very name.
+    A name that is only alike does not count where the code has a version under the very name.
     """
     found = module.find(node, line, code.indented or _takes_self(node))
     if found is None or found.name == node.name:
@@ -345,3 +346,154 @@ def joined(one: Block, other: Block) -> Block | None:
         return None
     gap = _METHODS if any(next(iter(kinds))) else _FUNCTIONS
     return replace(one, code=one.code.strip("\n") + gap + other.code.strip("\n"))
+
+
+_BEGIN = re.compile(r"^\s*[`*]*\s*diff\s*[`*]*:?\s*$", re.IGNORECASE)
+_END = re.compile(r"^\s*[`*<]*\s*end[\s_-]*(?:of[\s_-]*)?diff\b.*$", re.IGNORECASE)
+_FENCE = re.compile(r"^\s*(?:```|~~~)")
+_VERB = re.compile(
+    r"^\W*(?:type|action|operation)?\W*(rewrite|replace|insert|add|append|delete|remove)\w*\W*$",
+    re.IGNORECASE,
+)
+_VERBS = {"replace": "rewrite", "add": "insert", "append": "insert", "remove": "delete"}
+_PLACE = re.compile(
+    r"^\W*(?:(?:rough|approximate)\s+)?(?:lines?(?:\s+number)?|at)?\W*"
+    r"(?:(EOF|BOF|end of file|beginning of file)|"
+    r"[lL]?(\d{1,7})(?:\s*(?:-|–|to|,|:)\s*(\d{1,7}))?)\W*$",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(r"^\s*\d+(?: |\t|$)")
+_FILE = re.compile(r"^[\w./@+-][\w./@+ -]*\.?\w+$")
+
+
+def read_blocks(answer: str) -> list[Block]:
+    """The blocks of an answer, in their order. A block that is not closed ends at the next one, at
+    the fence around it, or with the answer."""
+    lines = [line.rstrip("\r\n") for line in split_lines(answer)]
+    heads = [_head(lines, number) for number in range(len(lines))]
+    ended = _ended(lines, heads)
+    found: list[Block] = []
+    number = 0
+    while number < len(lines):
+        head = heads[number]
+        if head is None:
+            number += 1
+            continue
+        file, verb, place, stop, start = head
+        number = _stop(lines, start, heads, ended)
+        _add(found, Block(file, verb, place, _code(lines[start:number]), stop))
+    return found
+
+
+def _add(found: list[Block], block: Block) -> None:
+    if found and (both := joined(found[-1], block)):
+        found[-1] = both
+    else:
+        found.append(block)
+
+
+def blocks_as_written(answer: str) -> list[Block]:
+    """The blocks of an answer as the reference reads them: file, verb and place are the three lines
+    below `diff`, to the letter."""
+    lines = answer.lstrip("\n").splitlines()
+    found: list[Block] = []
+    for number, line in enumerate(lines[:-3]):
+        if line.startswith("diff"):
+            file, verb, place = lines[number + 1 : number + 4]
+            code = takewhile(lambda line: not line.startswith("end diff"), lines[number + 4 :])
+            _add(found, Block(file, verb, _place(place)[0], "\n".join(code), strict=True))
+    return found
+
+
+_Head = tuple[str, str, str | int | None, int | None, int]
+"""File, verb, place, the end of its range and the first line of code."""
+
+
+def _ended(lines: list[str], heads: list[_Head | None]) -> list[bool]:
+    """For each line whether ``end diff`` comes after it before another block begins."""
+    ended = [False] * (len(lines) + 1)
+    for number in range(len(lines) - 1, -1, -1):
+        ended[number] = ended[number + 1]
+        if heads[number] is not None:
+            ended[number] = False
+        elif _END.match(lines[number]):
+            ended[number] = True
+    return ended
+
+
+def _head(lines: list[str], number: int) -> _Head | None:
+    """Read the head of a block that begins at a line; None: none begins there."""
+    if not _BEGIN.match(lines[number]):
+        return None
+    number = _filled(lines, number + 1)
+    if number >= len(lines):
+        return None
+    file = _file(lines[number])
+    if file is None:
+        return None
+    number = _filled(lines, number + 1)
+    verb = _VERB.match(lines[number]) if number < len(lines) else None
+    if verb is None:
+        return None
+    word = verb[1].lower()
+    number += 1
+    filled = _filled(lines, number)
+    place, stop = _place(lines[filled]) if filled < len(lines) else (None, None)
+    return file, _VERBS.get(word, word), place, stop, number if place is None else filled + 1
+
+
+def _place(line: str) -> tuple[str | int | None, int | None]:
+    """The place that a line names, and the end of its range."""
+    match = _PLACE.match(line)
+    if match is None:
+        return None, None
+    if match[1]:
+        return "BOF" if match[1].lower().startswith("b") else "EOF", None
+    return int(match[2]), int(match[3]) if match[3] else None
+
+
+def _filled(lines: list[str], number: int) -> int:
+    """The next line that is neither blank nor a fence."""
+    while number < len(lines) and (not lines[number].strip() or _FENCE.match(lines[number])):
+        number += 1
+    return number
+
+
+def _file(line: str) -> str | None:
+    name = line.strip().strip("`'\"*<>").strip()
+    name = re.sub(r"^(?:path|file|filename)\s*:\s*", "", name, flags=re.IGNORECASE).strip("`'\" ")
+    return name if name and _FILE.match(name) else None
+
+
+def _stop(lines: list[str], start: int, heads: list[_Head | None], ended: list[bool]) -> int:
+    """The line after the code of a block."""
+    fenced = False
+    filled = next((n for n in range(start, len(lines)) if lines[n].strip()), len(lines))
+    for number in range(start, len(lines)):
+        line = lines[number]
+        if _END.match(line) or heads[number] is not None:
+            return number
+        if _FENCE.match(line):
+            if number == filled:
+                fenced = True  # a fence of its own around the code
+            elif not fenced and not ended[number]:
+                return number
+            else:
+                fenced = False
+    return len(lines)
+
+
+def _code(lines: list[str]) -> str:
+    """The code of a block, without fences, line numbers and marks that do not belong to it."""
+    filled = [n for n, line in enumerate(lines) if line.strip()]
+    if filled and _FENCE.match(lines[filled[0]]):
+        rest = [n for n in filled[1:] if _FENCE.match(lines[n])]
+        lines = lines[filled[0] + 1 : rest[-1] if rest else len(lines)]
+    elif filled and _FENCE.match(lines[filled[-1]]):
+        lines = lines[: filled[-1]]
+    written = [line for line in lines if line.strip()]
+    if written and all(_NUMBERED.match(line) for line in written):
+        lines = [re.sub(r"^\s*\d+ ?", "", line) for line in lines]
+    elif written and all(line.startswith("+") for line in written):
+        lines = [line[1:] for line in lines]
+    return "\n".join(line.rstrip("\r") for line in lines)

@@ -1,21 +1,139 @@
 """Functions and classes of a Python file found, replaced, removed and put in, as text.
 
 Positions come from the syntax tree and the text is spliced, so every byte outside of the edited
-definition stays: comments, blank lines, quotes, line ends.
+definition stays: comments, blank lines, quotes, line ends. Source that is moved to
+another depth keeps its string literals as they are.
 """
 
 from __future__ import annotations
 
 import ast
 import difflib
+import io
+import re
+import tokenize
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from refute.issue.edits.code import Code, Definition, said
 from refute.issue.edits.imports import after_imports
-from refute.issue.edits.indent import indent_of, python_lines, reindented
 from refute.issue.edits.tree import EditProblem, Files, line_end
 from refute.source.syntax import first_line, parse_module
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+
+
+def python_lines(text: str) -> list[str]:
+    """Lines with their ends, numbered as syntax trees number them (``\\r`` ends a line too)."""
+    return _LINE.findall(text)
+
+
+def indent_of(line: str) -> str:
+    """The white space at the start of a line."""
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def reindented(code: str, indent: str) -> str:
+    """`code` with its first line that is not blank at `indent`, and the others moved alike.
+
+    Lines that begin inside of a string literal stay as they are. A line with less indentation than
+    the first goes to `indent` itself.
+    """
+    lines = code.split("\n")
+    first = next((line for line in lines if line.strip()), "")
+    margin = indent_of(first)
+    if margin == indent:
+        return code
+    inside = _rows_in_strings(code, bool(margin))
+    moved = []
+    for row, line in enumerate(lines, start=1):
+        if row in inside:
+            moved.append(line)
+        elif not line.strip():
+            moved.append("")
+        elif line.startswith(margin):
+            moved.append(indent + line[len(margin) :])
+        else:
+            moved.append(indent + line.lstrip(" \t"))
+    return "\n".join(moved)
+
+
+def _rows_in_strings(code: str, nested: bool) -> set[int]:
+    """1-based numbers of the lines that begin inside of a string literal."""
+    extra = 1 if nested else 0
+    source = "if 1:\n" + code if nested else code
+    rows: set[int] = set()
+    open_rows: list[int] = []
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            name = tokenize.tok_name[token.type]
+            if name in ("FSTRING_START", "TSTRING_START"):
+                open_rows.append(token.start[0])
+            elif name in ("FSTRING_END", "TSTRING_END") and open_rows:
+                rows.update(range(open_rows.pop() + 1, token.end[0] + 1))
+            elif name == "STRING":
+                rows.update(range(token.start[0] + 1, token.end[0] + 1))
+    except (tokenize.TokenError, SyntaxError):
+        pass  # the parser will say what is wrong with it
+    return {row - extra for row in rows}
+
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A piece of code that a model wrote, at no indentation."""
+
+    source: str
+    """Ends without a line feed."""
+    body: Sequence[ast.stmt]
+    indented: bool
+    """It was written at some depth, as a method is."""
+
+    @property
+    def definitions(self) -> list[Definition]:
+        """Its functions and classes, in their order."""
+        return [n for n in self.body if isinstance(n, Definition)]
+
+    def imports(self) -> tuple[str, str]:
+        """Its top-level import statements, and the rest of it (comments stay with the rest)."""
+        lines = python_lines(self.source)
+        taken: list[str] = []
+        for node in self.body:
+            if isinstance(node, ast.Import | ast.ImportFrom) and node.end_lineno is not None:
+                span = range(node.lineno - 1, node.end_lineno)
+                taken.append("".join(lines[n] for n in span).rstrip("\n"))
+                for n in span:
+                    lines[n] = ""
+        return "\n".join(taken), "".join(lines).strip("\n")
+
+    def piece(self, node: Definition) -> str:
+        """The source of one of its definitions, decorators and comments just above included."""
+        lines = python_lines(self.source)
+        start = first_line(node)
+        while start > 1 and lines[start - 2].startswith("#"):
+            start -= 1
+        return "".join(lines[start - 1 : node.end_lineno]).rstrip("\n")
+
+
+def parsed_code(source: str) -> Code:
+    """A model's code as a tree. Raises `EditProblem`: it is not Python, or empty."""
+    first = next((line for line in source.split("\n") if line.strip()), "")
+    source = reindented(source, "").strip("\n")
+    try:
+        body = parse_module(source + "\n").body
+    except SyntaxError as e:
+        raise EditProblem(f"its code is not Python: {said(e)}") from None
+    return Code(source, body, bool(indent_of(first)))
+
+
+def said(error: BaseException) -> str:
+    """Return a parser's reason to refuse a text, in a few words."""
+    if isinstance(error, SyntaxError) and error.msg:
+        return f"{error.msg} (its line {error.lineno})"
+    return type(error).__name__
+
 
 _ASSIGNMENT = ast.Assign | ast.AnnAssign | ast.AugAssign
 _ALIKE = 0.85
@@ -40,7 +158,8 @@ class EditedModule:
         return self._mark + self._source
 
     def is_own(self, package: str) -> bool:
-        """Whether the project has a module of that name at its top, or below `src` or `lib`."""
+        """Return whether the project has a module of that name at its top, or below `src` or
+        `lib`."""
         ends = ("/__init__.py", ".py")
         places = (f"{at}{package}{end}" for at in ("", "src/", "lib/") for end in ends)
         return any(self._files(place) is not None for place in places)
@@ -121,13 +240,13 @@ class EditedModule:
         ]
 
     def count(self, names: Sequence[str]) -> Counter[str]:
-        """How many functions and classes there are of each of these names."""
+        """Count the functions and classes of each of these names."""
         wanted = set(names)
         found = (node.name for node, _ in _definitions(self.tree.body, False))
         return Counter(name for name in found if name in wanted)
 
     def doubled(self, names: Sequence[str]) -> int:
-        """How often one of these names is defined again in the same class, or at the top."""
+        """Count the definitions of these names that repeat one in the same class, or at the top."""
         classes = (n for n, _ in _definitions(self.tree.body, False) if isinstance(n, ast.ClassDef))
         bodies = [self.tree.body, *(node.body for node in classes)]
         counts = (
@@ -218,7 +337,7 @@ class EditedModule:
         return min(same, key=lambda n: (abs(n.lineno - (line or 0)), n.lineno), default=None)
 
     def holds(self, owner: ast.ClassDef, line: int) -> bool:
-        """Whether a class has a 1-based line, or ends just before it."""
+        """Return whether a class has a 1-based line, or ends just before it."""
         return first_line(owner) <= line <= (owner.end_lineno or owner.lineno) + 1
 
     def remove(self, old: Definition) -> None:
@@ -288,8 +407,8 @@ class EditedModule:
         self.splice(at, at, [*[""] * lead, source, *[""] * tail])
 
     def needs_later(self, code: Code, at: int) -> bool:
-        """Whether code at a 0-based line would use, when the module is imported, a name that the
-        module only binds further down."""
+        """Return whether code at a 0-based line would use, when the module is imported, a name that
+        the module only binds further down."""
         sooner = {name for n in self.tree.body if n.lineno <= at for name in _bound(n)}
         later = {name for n in self.tree.body if n.lineno > at for name in _bound(n)} - sooner
         return any(name in later for node in code.body for name in _used_at_once(node))
@@ -326,7 +445,7 @@ def _definitions(body: Sequence[ast.stmt], inside: bool) -> Iterator[tuple[Defin
 
 
 def _blank_ends(lines: Sequence[str]) -> tuple[int, int]:
-    """How many blank lines there are at the beginning and at the end; all blank: at the end."""
+    """Count the blank lines at the beginning and at the end; all blank: at the end."""
     filled = [number for number, line in enumerate(lines) if line]
     return (filled[0], len(lines) - 1 - filled[-1]) if filled else (0, len(lines))
 

@@ -27,7 +27,7 @@ class ImportEditor(Protocol):
         ...
 
     def is_own(self, package: str) -> bool:
-        """Whether the project has a module of that name."""
+        """Return whether the project has a module of that name."""
         ...
 
     def splice(self, start: int, stop: int, lines: Sequence[str]) -> None:
@@ -99,7 +99,8 @@ def _opening_imports(module: ImportEditor) -> list[ast.Import | ast.ImportFrom]:
 
 
 def _one_name_a_line(module: ImportEditor) -> bool:
-    """Whether the file writes a statement for each name: several from one module stand apart."""
+    """Return whether the file writes a statement for each name: several from one module stand
+    apart."""
     sources = [n.module for n in _opening_imports(module) if isinstance(n, ast.ImportFrom)]
     return len(sources) > len(set(sources))
 
@@ -153,8 +154,8 @@ def _groups(module: ImportEditor) -> list[list[ast.Import | ast.ImportFrom]]:
 
 
 def _plain_first(group: Sequence[ast.stmt]) -> bool:
-    """Whether `import x` stands before `from x import y` in a group, whatever x is; so sorters do
-    where nothing else is said, and so it is taken where the group does not show it."""
+    """Return whether `import x` stands before `from x import y` in a group, whatever x is; so
+    sorters do where nothing else is said, and so it is taken where the group does not show it."""
     kinds = [isinstance(one, ast.ImportFrom) for one in group]
     names = [_module(one).lower() for one in group]
     return kinds == sorted(kinds) or names != sorted(names)

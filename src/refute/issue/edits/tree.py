@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from refute.workspace.patches import split_lines
 
 Files = Callable[[str], str | None]
-"""Path -> the file's text with its own line ends, None where there is no such file."""
+"""Path -> the file's text with its own line ends, None where the file does not exist."""
 
 LONGEST_PATH = 1024
 _CHECKOUTS = re.compile(r"^/(?:testbed|workspace|repo)/")
-"""Where published containers have the work tree; models repeat what they saw there."""
+"""Folders of the work tree in published containers; models repeat what they saw there."""
 _CONTEXT = 3
 _LARGE = 2_000
 """Lines from which difflib may pass over lines that are common."""
@@ -53,7 +53,7 @@ class Tree:
         self._after: dict[str, str | None] = {}
 
     def read(self, path: str) -> str | None:
-        """The text as it is now, None where there is no such file. Raises `EditProblem`."""
+        """The text as it is now, None where the file does not exist. Raises `EditProblem`."""
         path = safe_path(path)
         if path not in self._before:
             self._before[path] = self._after[path] = self._files(path)

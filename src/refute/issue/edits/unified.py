@@ -39,7 +39,7 @@ _PATH_LINE = re.compile(
 
 @dataclass(slots=True)
 class FileDiff:
-    """What an answer does to one file."""
+    """Change that an answer makes to one file."""
 
     old: str | None = None
     """Path as the answer writes it; None: not said."""
@@ -76,7 +76,7 @@ class FileDiff:
             tree.write(target, done)
 
     def _paths(self, tree: Tree) -> tuple[str, str]:
-        """Where the file is and where it goes, prefixes taken off."""
+        """Return the paths before and after, prefixes taken off."""
         old, new = self.old or self.new, self.new or self.old
         if old is None or new is None:
             raise EditProblem("a hunk without a file's name")
@@ -154,7 +154,7 @@ class _Reader:
             number = self._line(number)
 
     def _line(self, number: int) -> int:
-        """Read what begins at a line; the number of the line to go on with."""
+        """Read what begins at a line; the number of the line to read next."""
         line = self.lines[number]
         fence = _FENCE.match(line)
         if fence:
@@ -200,7 +200,7 @@ class _Reader:
             edit.old, edit.new = (name, edit.new) if "from" in line[:11] else (edit.old, name)
 
     def _is_names(self, number: int) -> bool:
-        """Whether a file's header stands here: ``---`` and ``+++``, or one of the two."""
+        """Return whether a file's header stands here: ``---`` and ``+++``, or one of the two."""
         line = self.lines[number]
         if re.match(r"\+\+\+ \S", line):
             return True
@@ -292,7 +292,7 @@ class _Reader:
         return number
 
     def _ends(self, number: int, due: bool) -> bool:
-        """Whether the hunk ends before this line. `due`: its counts ask for more lines."""
+        """Return whether the hunk ends before this line. `due`: its counts ask for more lines."""
         line = self.lines[number]
         if line.startswith(("diff --git ", "@@", "*** ")) or _END_TAG.match(line):
             return True

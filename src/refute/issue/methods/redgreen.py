@@ -19,25 +19,31 @@ from refute.core.parameters import parameter
 from refute.core.problems import IssueProblem
 from refute.core.remarks import remark
 from refute.errors import ContextTooLong
-from refute.issue.context.commits import NO_HISTORY, read_history
-from refute.issue.context.ranking import LEAST_TOKENS, shown_issue
+from refute.issue.context import LEAST_TOKENS, shown_issue
 from refute.issue.contract import DraftedFix, Reproduction
 from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
 from refute.issue.proving import proven_fix
 from refute.issue.redgreen.cached_workspace import Remembering, memory_of
-from refute.issue.redgreen.doubts import Doubt, Doubts
-from refute.issue.redgreen.edits_read import read_patches, read_readings, read_verdicts
 from refute.issue.redgreen.finalize import conclude
 from refute.issue.redgreen.locate import (
+    NO_HISTORY,
     Likely,
     View,
     likely_files,
     locate_prompt,
+    read_history,
     told_places,
     view_of,
 )
-from refute.issue.redgreen.pool import Pool
-from refute.issue.redgreen.questions import PromptedQuestion, Questions, ask_round
+from refute.issue.redgreen.pool import Doubt, Doubts, Pool
+from refute.issue.redgreen.questions import (
+    PromptedQuestion,
+    Questions,
+    ask_round,
+    read_patches,
+    read_readings,
+    read_verdicts,
+)
 from refute.issue.redgreen.ranking import Draft, fix_scores, ranking, without_shared
 from refute.issue.redgreen.testbed import CandidateFix, TestBed
 from refute.workspace.patches import split_fix, test_files, touched_files
@@ -56,7 +62,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedgreenOptions:
-    """What the method's figures depend on."""
+    """Options that the method's figures depend on."""
 
     context_tokens: int = parameter(
         CONTEXT_TOKENS, "Tokens of the repository in one prompt.", at_least=500
@@ -261,7 +267,7 @@ class _Work:
 
     @property
     def questions(self) -> Questions:
-        """How to ask, with what is shown by now."""
+        """Return the questions, with what has been shown so far."""
         return Questions(self.issue, self.view, self.bed)
 
     # -- answers -----------------------------------------------------------------------------------
@@ -311,7 +317,7 @@ class _Work:
 # none that it refuses, and none that was made from the fixes.
 
 _MADE_FROM_FIXES = ("merged",)
-"""Routes of drafts that are no witness for the fixes."""
+"""Routes of drafts that do not count as witnesses for the fixes."""
 
 
 def drafted_fixes(drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> tuple[DraftedFix, ...]:

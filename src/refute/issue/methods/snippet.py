@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,16 +21,22 @@ from refute.errors import WorkspaceUnavailable
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import WHOLE, Original
 from refute.issue.snippet.assertion import claims
-from refute.issue.snippet.embedded_tests import given_tests, relative_home
-from refute.issue.snippet.evidence import Claim
-from refute.issue.snippet.inline_code import with_inline_code
-from refute.issue.snippet.issue_reader import Piece, read_issue_text, spoken_calls
-from refute.issue.snippet.rendering import Style, TestSketch, patch_of, probe, tested, with_tests
-from refute.issue.snippet.script import Script, Statement, missing_names, statements
+from refute.issue.snippet.expected_values import why_nothing
+from refute.issue.snippet.issue_reader import Piece, read_issue_text, with_inline_code
+from refute.issue.snippet.rendering import (
+    Bench,
+    Ran,
+    Style,
+    TestSketch,
+    patch_of,
+    probe,
+    result_of,
+    tested,
+    with_tests,
+)
+from refute.issue.snippet.script import Claim, Script, missing_names, statements
 from refute.issue.snippet.shown_errors import likeness
-from refute.issue.snippet.subject import Completed, IssueSubject
-from refute.issue.snippet.trials import Bench, Ran, result_of
-from refute.source.syntax import parse_module
+from refute.issue.snippet.subject import Completed, IssueSubject, given_tests
 from refute.workspace.contract import Failure
 
 LEAST_CONFIDENCE = 0.4
@@ -56,14 +61,15 @@ class Found:
     path: str
     patch: str
     tests: tuple[str, ...] = ()
-    draft: tuple[TestSketch, Style] | None = None
-    """None: the issue's own tests."""
+    drafts: tuple[TestSketch, ...] = ()
+    style: Style | None = None
+    """None: the tests are the issue's own."""
 
 
 def _reproduce(problem: IssueProblem, spawn: Spawn, bounds: Bounds) -> Reproduction:
     pieces = read_issue_text(problem.text)
     more = _read_on(pieces)
-    nothing = all(p.kind == "prose" for p in pieces) and not missing_attribute(problem.text)
+    nothing = all(p.kind == "prose" for p in pieces)
     if nothing and not more:
         return _abstained(problem, "the issue holds nothing to run")
     with spawn() as workspace:
@@ -89,7 +95,7 @@ def _reproduce(problem: IssueProblem, spawn: Spawn, bounds: Bounds) -> Reproduct
 
 def _read_on(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     """The pieces with what the sentences hold as well; () where they hold nothing to run."""
-    more = (*with_inline_code(pieces), *spoken_calls(pieces))
+    more = with_inline_code(pieces)
     return more if len(more) > len(pieces) else ()
 
 
@@ -100,31 +106,30 @@ def _abstained(
 
 
 class Case:
-    """One run of the method: it goes on until a test has enough evidence."""
+    """One run of the method: it tries claims until a test has enough evidence."""
 
     def __init__(self, subject: IssueSubject, bench: Bench) -> None:
         self.subject, self.bench = subject, bench
         self.steps: list[dict[str, Any]] = []
         self._probed: set[tuple[str, ...]] = set()
         """The base of the tests and the sources of the scripts that were run in them."""
-        self.reason = "the issue's code cannot be completed from the repository"
+        self._said = -1, "the issue's code cannot be completed from the repository"
         self.silent = False
         """Scripts were run, and none of them came to its end."""
         self._packages: set[str] = set()
-        """What they import of the repository."""
+        """Packages of the repository that they import."""
+
+    @property
+    def reason(self) -> str:
+        """Return the reason why no test was found."""
+        return self._said[1]
 
     def best(self) -> Found | None:
         """The test with the best evidence; None where nothing has enough."""
         given = self._given()
         if given is not None:
             return given
-        candidates = self._claims()
-        promised = missing_attribute(self.subject.text)
-        if promised is not None and not candidates:
-            statement = self.subject.names.import_of(promised.owner)
-            if statement is not None:
-                candidates = [(promised.claim(), (statement,))]
-        return self._tried(candidates)
+        return self._tried(self._claims())
 
     def second(self, subject: IssueSubject) -> Found | None:
         """The best test of the same issue read in another way, of what was not run yet."""
@@ -140,9 +145,7 @@ class Case:
         homes = self.subject.homes
         if source is None or not homes:
             return None
-        folder = relative_home(source, self.subject.text, self.subject.files)
-        home = f"{folder}/tests.py" if folder else homes[0]
-        path = self.subject.new_path(home)
+        path = self.subject.new_path(homes[0])
         trial = self.bench.attempt(patch_of(path, source, self.bench.original.source))
         errors = self.subject.errors
         failing = trial.failing
@@ -193,7 +196,6 @@ class Case:
             if line.startswith(("import ", "from ")) and self.subject.names.of_repository(line)
         }
         found: list[tuple[Claim, tuple[str, ...]]] = []
-        self.reason = "what the issue shows is not what the code does here"
         for draft, one in zip(drafts, ready, strict=True):
             first, second = (
                 by_name[name].seen(path) if name in by_name else None
@@ -201,6 +203,7 @@ class Case:
             )
             seen = None if first is None else first.agreeing(second)
             self.steps.append(_probed(one, by_name.get(draft.name)))
+            self._said = max(self._said, why_nothing(self.subject.pieces, one.script, seen))
             if seen is not None:
                 for claim in claims(self.subject.title, self.subject.pieces, one.script, seen):
                     if self._of_repository(claim, one.imports):
@@ -209,7 +212,7 @@ class Case:
         return found
 
     def fault(self) -> str:
-        """Why no test can be run here, whatever the issue is; "" where one can.
+        """Explain why no test can be run here, whatever the issue is; "" where one can.
 
         A test of nothing tries the runner, and one that only imports a package the environment.
         """
@@ -237,7 +240,7 @@ class Case:
         return ""
 
     def _of_repository(self, claim: Claim, imports: tuple[str, ...]) -> bool:
-        """Whether what the claim runs has to do with the repository, not with Python alone."""
+        """Return whether the claim runs code of the repository, and not of Python alone."""
         rows = (*claim.setup, claim.focus)
         used = missing_names([row.node for row in rows])
         if "self" in used:
@@ -250,7 +253,7 @@ class Case:
         """The best candidate that fails as it claims; all are run in one file."""
         homes = self.subject.homes
         if not homes:
-            self.reason = "the repository has no tests to put one to"
+            self._said = 9, "the repository has no tests to put one to"
             return None
         styles = self.subject.styles
         chosen: dict[str, tuple[Claim, TestSketch]] = {}
@@ -265,6 +268,7 @@ class Case:
         drafts = [draft for _, draft in chosen.values()]
         ran = self.bench.run(path, drafts, styles, self.subject.title)
         by_name = {one.draft.name: one for one in ran}
+        kept = dict[str, tuple[Claim, TestSketch, Style]]()
         for claim, draft in chosen.values():
             one = by_name.get(draft.name)
             failure = one.failure if one is not None else None
@@ -275,7 +279,10 @@ class Case:
                  "body": list(draft.body), "failure": how, "kept": right}
             )  # fmt: skip
             if right and one is not None and one.result is not None:
-                return self._alone(claim, draft, one.style, path)
+                kept.setdefault(claim.focus.value_source, (claim, draft, one.style))
+        if kept:
+            return self._alone([*kept.values()], path)
+        self._said = 9, "a test of what the issue says does not fail as the issue says"
         return None
 
     def _draft(self, claim: Claim, imports: tuple[str, ...], name: str, style: Style) -> TestSketch:
@@ -290,31 +297,43 @@ class Case:
                 )
         return tested(claim, name, tuple(dict.fromkeys(kept)), style)
 
-    def _alone(self, claim: Claim, draft: TestSketch, style: Style, path: str) -> Found:
-        named = replace(draft, name=self.subject.slug)
-        source = with_tests("", [named], style, title=self.subject.title)
+    def _alone(self, kept: Sequence[tuple[Claim, TestSketch, Style]], path: str) -> Found:
+        """The best claim, and the values that the issue states as surely of other expressions."""
+        first, _, style = kept[0]
+        sure = ("equals", first.confidence, style)
+        drafts = [
+            draft
+            for claim, draft, own in kept
+            if claim is first or (claim.kind, claim.confidence, own) == sure
+        ]
+        slug = self.subject.slug
+        named = tuple(
+            replace(one, name=f"{slug}_{n}" if n > 1 else slug) for n, one in enumerate(drafts, 1)
+        )
+        source = with_tests("", named, style, title=self.subject.title)
         patch = patch_of(path, source, self.bench.original.source)
-        return Found(claim.confidence, claim.why, path, patch, draft=(named, style))
+        return Found(first.confidence, first.why, path, patch, drafts=named, style=style)
 
     # -- the right file --------------------------------------------------------------------------
 
     def placed(self, found: Found) -> tuple[str, str, tuple[str, ...]]:
         """Patch, path and ids of tests: at the end of the nearest test file where it fails there
         as it does alone, else in a new file beside it."""
-        if found.draft is None:
+        drafts, style = found.drafts, found.style
+        if style is None:
             return found.patch, found.path, found.tests
-        draft, style = found.draft
         home = self.subject.homes[0]
         existing = self.bench.original.source(home)
         if style.base == "SimpleTestCase" and "SimpleTestCase" not in (existing or ""):
             style = replace(style, base="TestCase")  # what the file has imported serves as well
         if existing is not None:
-            text = with_tests(existing, [draft], style, title=self.subject.title)
+            text = with_tests(existing, drafts, style, title=self.subject.title)
             trial = self.bench.attempt(patch_of(home, text, self.bench.original.source))
-            mine = result_of(draft, trial.failing)
+            own = [result_of(draft, trial.failing) for draft in drafts]
+            mine = [one.id for one in own if one is not None and one.phase == "call"]
             finished = trial.report is not None and trial.report.status == "finished"
-            if finished and mine is not None and mine.phase == "call" and len(trial.failing) == 1:
-                return trial.patch, home, (mine.id,)
+            if finished and len(mine) == len(drafts) == len(trial.failing):
+                return trial.patch, home, tuple(mine)
         trial = self.bench.attempt(found.patch)
         return found.patch, found.path, tuple(result.id for result in trial.failing)
 
@@ -350,47 +369,3 @@ def _probed(one: Completed, ran: Ran | None) -> dict[str, Any]:
         "saw": "" if failure is None else f"{failure.type}: {failure.message}"[:2000],
         "outcome": "not run" if ran is None or ran.result is None else ran.result.outcome,
     }
-
-
-# -- a special method that an issue says a class lacks: a claim that needs no example --------------
-
-_LACKS = re.compile(
-    r"\b`?([A-Z]\w+)`?(?:\(\))?(?: \w+)? (?:doesn't|does not|should|lacks|misses|is missing)"
-    r"(?: (?:implement|support|define|have|provide))?(?: (?:an?|the|its))? `?(__\w+__)`?"
-)
-_NOT_ABLE = re.compile(
-    r"\b`?([A-Z]\w+[a-z]\w*)`?(?: \w+)? (?:isn't|is not|aren't|are not|should be)"
-    r"(?: currently)? (hashable|reversible|iterable|subscriptable|callable)\b"
-)
-_METHODS = {
-    "hashable": "__hash__",
-    "reversible": "__reversed__",
-    "iterable": "__iter__",
-    "subscriptable": "__getitem__",
-    "callable": "__call__",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """A class and a special method that it should have."""
-
-    owner: str
-    method: str
-
-    def claim(self) -> Claim:
-        """That the class has the method."""
-        source = f"callable(getattr({self.owner}, {self.method!r}, None))"
-        node = parse_module(source).body[0]
-        why = f"the issue says that {self.owner} lacks {self.method}"
-        focus = Statement(source, node, 0)
-        return Claim((), focus, "equals", 0.6, why, expected="True")
-
-
-def missing_attribute(text: str) -> Promise | None:
-    """What the issue says is missing."""
-    match = _LACKS.search(text)
-    if match is not None:
-        return Promise(match[1], match[2])
-    match = _NOT_ABLE.search(text)
-    return Promise(match[1], _METHODS[match[2]]) if match is not None else None

@@ -24,7 +24,8 @@ _LEAST_SECONDS = 1.0
 
 
 def memory_of(problem: IssueProblem) -> Path | None:
-    """Where the runs of an issue are kept; None where the environment may change between runs.
+    """Return the folder for the runs of an issue; None where the environment may change between
+    runs.
 
     An interpreter of the user's own has whatever was installed last, so nothing of it is kept.
     """

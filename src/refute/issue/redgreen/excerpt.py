@@ -1,15 +1,18 @@
 """A file as a prompt shows it: whole where it fits, else the definitions that matter most.
 
 It is made of the pieces of a Python file, of which it is known which refer to which.
+The companions of a test file (models, fixtures of a `conftest.py`) are found here, too.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 
-from refute.issue.context.ranking import estimated_tokens, numbered, ranked
+from refute.issue.context import estimated_tokens, numbered, ranked
 from refute.source.syntax import first_line, readable_module
 
 _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -22,7 +25,7 @@ class Span:
     """Lines [start, stop), 0-based, of a definition, of the head of a class, or of a statement."""
 
     names: tuple[str, ...]
-    """What it binds: `function`, `Class`, `Class.method`, `CONSTANT`, `Class.attribute`."""
+    """Names that it binds: `function`, `Class`, `Class.method`, `CONSTANT`, `Class.attribute`."""
     start: int
     stop: int
     owner: int = -1
@@ -47,11 +50,11 @@ class Span:
         return self.names[0].rpartition(".")[2] if self.names else ""
 
     def binds(self, names: Collection[str]) -> bool:
-        """Whether it binds one of these names."""
+        """Return whether it binds one of these names."""
         return any(name in names for name in self.names)
 
     def binds_tail(self, tails: Collection[str]) -> bool:
-        """Whether it binds one of these names, in whichever class."""
+        """Return whether it binds one of these names, in whichever class."""
         return any(name.rpartition(".")[2] in tails for name in self.names)
 
 
@@ -95,7 +98,7 @@ def referred(spans: Sequence[Span], numbers: Collection[int]) -> set[int]:
 
 
 def calling(spans: Sequence[Span], numbers: Collection[int]) -> set[int]:
-    """The functions and tests that use one of those of `numbers` which are no tests themselves.
+    """The functions and tests that use one of those of `numbers` that are not tests themselves.
 
     A method counts as used where an attribute of its name is taken of anything.
     """
@@ -246,7 +249,8 @@ def outline(text: str, tokens: int, *, query: str = "") -> str:
 def _ordered(
     spans: list[Span], lines: list[str], query: str, named: Collection[str], last: bool
 ) -> list[Span]:
-    """What has a reason to be shown, the best reason first; where nothing is named, all by BM25.
+    """Order the parts that have a reason to be shown, best first; where nothing is named, all by
+    BM25.
 
     The head of a class comes with its members: alone it says nothing, unless it is named.
     """
@@ -367,3 +371,94 @@ def _with_gaps(shown: Collection[int], lines: list[str]) -> Iterable[str]:
         before = number
     if any(line.strip() for line in lines[before + 1 :]):
         yield GAP
+
+
+_URLCONF = re.compile(r"""\bROOT_URLCONF\s*=\s*["']([\w.]+)["']""")
+_FIXTURE_FUNCTION = re.compile(r"^\d+ (?:async )?def (\w+)", re.MULTILINE)
+_MOST_FIXTURES = 30
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def companions(
+    shown: Sequence[Mapping[str, str]], files: Mapping[str, str]
+) -> dict[str, tuple[str, ...]]:
+    """Files that the tests shown import from their own folder, or whose fixtures they use.
+
+    `shown`: `path` and `numbered` (an excerpt) of each test file. Returns path -> the names in it
+    that an excerpt mentions, files that are shown already left out; files that no excerpt mentions
+    a name of come last, with no name.
+    """
+    used: dict[str, dict[str, None]] = {}
+    paths = {file["path"] for file in shown}
+    for file in shown:
+        mentioned = set(_WORD.findall(_body(file["numbered"])))
+        for path, names in _beside(file["path"], files):
+            if path not in paths:
+                found = used.setdefault(path, {})
+                found.update((name, None) for name in names if name in mentioned)
+    named = {path: tuple(names) for path, names in used.items() if names}
+    return named | {
+        path: () for path in used if path not in named and not path.endswith("conftest.py")
+    }
+
+
+def further_fixtures(
+    shown: Sequence[Mapping[str, str]], files: Mapping[str, str]
+) -> tuple[str, ...]:
+    """The fixtures of the `conftest.py` above the files shown that no excerpt defines."""
+    defined = {name for file in shown for name in _FIXTURE_FUNCTION.findall(file["numbered"])}
+    found = {
+        name: None
+        for file in shown
+        for path in _conftests(file["path"], files)
+        for name in _fixtures(files[path])
+        if name not in defined
+    }
+    return tuple(found)[:_MOST_FIXTURES]
+
+
+def _body(numbered: str) -> str:
+    """An excerpt without its import statements, which mention everything."""
+    return re.sub(r"^\d+ (?:from|import) [^(\n]*(?:\([^)]*\))?", "", numbered, flags=re.MULTILINE)
+
+
+def _beside(path: str, files: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
+    """Files that a file imports by relative imports or names as its URLs, and each
+    `conftest.py` above it."""
+    tree = readable_module(files.get(path, ""))
+    folder = PurePosixPath(path).parent
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom) or not node.level:
+            continue
+        base = folder
+        for _ in range(node.level - 1):
+            base = base.parent
+        module = base.joinpath(*(node.module or "").split(".")) if node.module else base
+        plain = f"{module}.py"
+        if plain in files:
+            yield plain, [alias.asname or alias.name for alias in node.names]
+        for alias in node.names:
+            inner = f"{module / alias.name}.py"
+            if inner in files:
+                yield inner, []
+    for urls in _URLCONF.findall(files.get(path, "")):  # Django's, relative to the folder of tests
+        for root in folder.parents:
+            plain = str(root.joinpath(*urls.split("."))) + ".py"
+            if plain in files:
+                yield plain, []
+                break
+    for conftest in _conftests(path, files):
+        yield conftest, _fixtures(files[conftest])
+
+
+def _conftests(path: str, files: Mapping[str, str]) -> list[str]:
+    """The `conftest.py` that pytest reads for a file, the nearest first."""
+    above = (str(folder / "conftest.py") for folder in PurePosixPath(path).parents)
+    return [conftest for conftest in above if conftest in files and conftest != path]
+
+
+def _fixtures(text: str) -> list[str]:
+    """The functions at the top of a `conftest.py`, but for hooks."""
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+    names = [node.name for node in readable_module(text).body if isinstance(node, functions)]
+    return [name for name in names if not name.startswith(("pytest_", "_"))]

@@ -1,4 +1,4 @@
-"""From what was tried to the prediction: the best draft, without the tests that do not serve
+"""Make the prediction of what was tried: the best draft, without the tests that do not serve
 and with what other drafts show besides, put together without a question.
 
 A test of another draft is taken over only where it fails now and each believed fix turns it green,
@@ -16,13 +16,22 @@ from dataclasses import replace
 from refute.core.problems import IssuePrediction
 from refute.errors import PatchRejected
 from refute.issue.drafting.bounded_asker import OutOfBounds
-from refute.issue.edits.code import Definition
-from refute.issue.edits.definitions import EditedModule
+from refute.issue.drafting.original import Original
+from refute.issue.edits.definitions import Definition, EditedModule
 from refute.issue.edits.imports import add_imports
 from refute.issue.edits.tree import EditProblem, Files
-from refute.issue.redgreen.pruning import defined_as, source_in, without_tests
-from refute.issue.redgreen.ranking import NO_USE, Draft, Ranked, confidence, fix_scores, ranking
+from refute.issue.redgreen.ranking import (
+    NO_USE,
+    TRUST,
+    Draft,
+    Ranked,
+    confidence,
+    defined_as,
+    fix_scores,
+    ranking,
+)
 from refute.issue.redgreen.testbed import CandidateFix, TestBed
+from refute.source.syntax import first_line
 from refute.workspace.contract import TestResult
 from refute.workspace.patches import test_files
 from refute.workspace.running import applied
@@ -41,7 +50,9 @@ def conclude(
     if best is None or best.tier >= NO_USE:
         reason = "no draft fails on the original code in its own body"
         return IssuePrediction(problem, "", 0.0, notes=(reason,))
-    chosen = best
+    with suppress(OutOfBounds):
+        order = _most_telling_first(order, bed, fixes)
+    chosen = best = order[0]
     final = best.draft
     with suppress(OutOfBounds):
         chosen = _with_others(order, bed, drafts, fixes)
@@ -53,6 +64,25 @@ def conclude(
         tests=tuple(id for id in final.red if id in chosen.kept) or final.red,
         notes=_evidence(best, chosen, final, drafts, fixes),
     )
+
+
+def _most_telling_first(
+    order: Sequence[Ranked], bed: TestBed, fixes: Sequence[CandidateFix]
+) -> list[Ranked]:
+    """The ranking, in which drafts that are as much believed as the best are put in the order of
+    the mutants that they kill, of the fix that is believed most: more tests may ask for less."""
+    tied = [one for one in order if one.key[:TRUST] == order[0].key[:TRUST]]
+    scores = fix_scores([one.draft for one in order], fixes)
+    if order[0].tier or len(tied) < 2 or not scores:
+        return list(order)
+    first = max(fixes, key=lambda one: (scores.get(one.number, 0.0), -one.number))
+    kills = dict.fromkeys((one.draft.number for one in tied), 0)
+    for mutant in bed.mutants(first):
+        for one in tied:
+            row = bed.cross(one.draft.trial, mutant)
+            kills[one.draft.number] += any(row.get(id) == "fail" for id in one.kept)
+    tied.sort(key=lambda one: -kills[one.draft.number])
+    return [*tied, *(one for one in order if one not in tied)]
 
 
 def _with_others(
@@ -228,6 +258,55 @@ def _top_names(module: EditedModule) -> set[str]:
 
 def _source(module: EditedModule, node: ast.stmt) -> str:
     """A statement with its decorators, at no indentation."""
-    from refute.issue.edits.indent import reindented
+    from refute.issue.edits.definitions import reindented
 
     return reindented(source_in(module, node), "")
+
+
+def without_tests(patch: str, drop: Sequence[TestResult], original: Original) -> str:
+    """The patch without the tests `drop`: new ones are gone, changed ones are as they were.
+
+    A test that cannot be taken out stays. The workspace is clean before and afterwards.
+    """
+    names: dict[str, set[str]] = {}
+    for result in drop:
+        names.setdefault(result.file, set()).add(defined_as(result.id))
+    workspace = original.workspace
+    before = {path: original.source(path) for path in test_files(patch)}
+    try:
+        with applied(workspace, patch):
+            for path, old in before.items():
+                text = original.source(path)
+                if text is not None and names.get(path):
+                    workspace.write(path, _text_without(text, old, names[path]).encode())
+            return workspace.diff()
+    except PatchRejected:
+        return patch
+
+
+def _text_without(text: str, old: str | None, names: Collection[str]) -> str:
+    try:
+        module = EditedModule(text)
+        base = EditedModule(old) if old and old.strip() else None
+    except EditProblem:
+        return text
+    for name in sorted(names):
+        node = module.named(name, None)
+        if node is None:
+            continue
+        was = None if base is None else base.named(name, None)
+        try:
+            if base is None or was is None:
+                module.remove(node)
+            else:
+                module.replace(node, source_in(base, was), True)
+        except EditProblem:
+            continue  # it shares a line with another statement, or the file depends on it
+    return module.text
+
+
+def source_in(module: EditedModule, node: ast.stmt) -> str:
+    """A statement with its decorators."""
+    start = first_line(node)
+    lines = module.lines[start - 1 : node.end_lineno]
+    return "\n".join(line.rstrip("\r\n") for line in lines)

@@ -1,4 +1,4 @@
-"""Where an issue is: the code that it is about, the test files to extend, what to show of each.
+"""Locate an issue: the code that it is about, the test files to extend, what to show of each.
 
 BM25 over the issue's text ranks the repository's files, those that the issue names go first, and
 one question to the model picks among them. Tests are also listed for being near the likeliest code
@@ -17,14 +17,61 @@ from itertools import chain, zip_longest
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
-from refute.issue.context.commits import NO_HISTORY, History
-from refute.issue.context.neighbours import neighbouring_tests
-from refute.issue.context.ranking import estimated_tokens, ranked
-from refute.issue.redgreen.dependencies import companions, further_fixtures
-from refute.issue.redgreen.excerpt import excerpt, outline, spans_of
+from refute.core.problems import IssueProblem
+from refute.errors import InputError, WorkspaceUnavailable
+from refute.issue.context import estimated_tokens, neighbouring_tests, ranked
+from refute.issue.redgreen.excerpt import companions, excerpt, further_fixtures, outline, spans_of
 from refute.prompts import render
 from refute.workspace.patches import is_test_file
+from refute.workspace.repositories import GitFailed, find_clone
 from refute.workspace.running import holds_tests
+
+_COMMITS = 4000
+"""That are read, the last ones before the issue: about two years of a busy project."""
+_MOST_FILES = 30
+"""Of a commit: one that changes more says nothing about any two of them."""
+_ONE_PARENT = ("--min-parents=1", "--max-parents=1")
+"""No merges, and no commit that a history begins with: all of its files are new together."""
+_LOG = ("log", f"--max-count={_COMMITS}", *_ONE_PARENT, "--name-only", "--no-renames", "-z")
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The files that each commit changed, the newest first."""
+
+    commits: tuple[frozenset[str], ...] = ()
+
+    def beside(self, paths: Sequence[str], among: Collection[str]) -> list[str]:
+        """Those of `among` that were changed together with `paths`, most often first.
+
+        The first path counts most; a commit counts less the more of `among` it changes.
+        """
+        scores: dict[str, float] = defaultdict(float)
+        for files in self.commits:
+            weight = sum(1 / place for place, path in enumerate(paths, 1) if path in files)
+            if not weight:
+                continue
+            others = [path for path in files if path in among and path not in paths]
+            for path in others:
+                scores[path] += weight / len(others)
+        return sorted(scores, key=lambda path: (-scores[path], path))
+
+
+NO_HISTORY = History()
+
+
+def read_history(problem: IssueProblem) -> History:
+    """The history up to the issue's base commit; empty without a clone to read it from."""
+    try:
+        clone = find_clone(problem.repo)
+        base = clone.resolve(problem.base_commit)
+        log = clone.git(*_LOG, "--format=%x01", base, "--")
+    except (GitFailed, WorkspaceUnavailable, InputError):
+        return NO_HISTORY
+    commits = (text.strip("\0\n").split("\0") for text in log.decode(errors="replace").split("\1"))
+    changed = (frozenset(path.strip("\n") for path in paths if path) for paths in commits)
+    return History(tuple(files for files in changed if 1 < len(files) <= _MOST_FILES))
+
 
 _OUTLINED = {"CODE": 6, "TEST": 4}
 """Files that are listed with what they define."""
@@ -39,7 +86,7 @@ _MOST_CODE, _MOST_TESTS = 3, 2
 _CODE_SHARE = 0.55
 """Of the context; the rest is for tests."""
 _COMPANION_SHARE = 8
-"""What tests take from the files beside them may have one part in so many of the context."""
+"""Files that tests take from beside them may have one part in so many of the context."""
 _TELLING = 4
 """Letters from which a file's name, without its suffix, tells what it is about."""
 _RARE = 3
@@ -54,8 +101,9 @@ _LINE = re.compile(
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?")
 _PATH = re.compile(r"[\w./\\-]+\.py\b")
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
-_IDENTIFIER = re.compile(r"`(\w{3,})`|\b(\w{3,})(?=\()|\b(\w*[a-z0-9]_\w+|\w*[a-z][A-Z]\w*)")
-"""What an issue writes as code: in backticks, called, or with an underscore or inner capital."""
+_IDENTIFIER = re.compile(r"`(\w{3,})`|\b(\w{3,})(?=\()|\b(\w*[A-Za-z0-9]_\w+|\w*[a-z][A-Z]\w*)")
+"""Names that an issue writes as code: in backticks, called, or with an underscore or inner
+capital."""
 _CODE_WORD = re.compile(rf"{_IDENTIFIER.pattern}|\b([A-Z]+[0-9]{{2,}})\b")
 """These, and codes such as E108."""
 _TRACEBACK = re.compile(
@@ -92,7 +140,7 @@ class Likely:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the prompts show of the repository."""
+    """Part of the repository that the prompts show."""
 
     code: tuple[str, ...]
     """Paths of code files, the most likely first."""
@@ -105,14 +153,14 @@ class View:
     fixtures: tuple[str, ...] = ()
     """Fixtures of the test files' `conftest.py` that no excerpt shows."""
     missing: tuple[str, ...] = ()
-    """What was asked for and is not there, as `name in path`."""
+    """Names that were asked for and do not exist, as `name in path`."""
 
 
 def likely_files(
     issue: str, files: Mapping[str, str], history: History = NO_HISTORY, seen: str = ""
 ) -> Likely:
-    """What the issue names, by path or as a definition, then by BM25; of tests also those near the
-    likeliest code.
+    """Rank the files that the issue names, by path or as a definition, then by BM25; of tests also
+    those near the likeliest code.
 
     `files`: path -> source of all Python files. `seen`: tracebacks of the issue's own example as
     it was run here; their code counts as named, the innermost first.
@@ -153,7 +201,7 @@ def locate_prompt(issue: str, files: Mapping[str, str], likely: Likely, tokens: 
 
 
 def told_places(issue: str, files: Mapping[str, str], seen: str = "") -> str:
-    """Where the issue's own traceback (or `seen`, its example's) says that its code is, in the form
+    """Return the places of the issue's own traceback (or `seen`, its example's), in the form
     of an answer; "" where its end is not in the repository, it has one frame there, or the issue
     speaks of other code.
 
@@ -174,8 +222,9 @@ def told_places(issue: str, files: Mapping[str, str], seen: str = "") -> str:
 
 
 def _speaks_of_others(issue: str, files: Mapping[str, str], told: Collection[str]) -> bool:
-    """Whether the issue's own words hold a code word that few files of code have, and none of those
-    `told`: the fault is not where the traceback ends (a check that should have said it before)."""
+    """Return whether the issue's own words hold a code word that few files of code have, and none
+    of those `told`: the fault is not where the traceback ends (a check that should have said it
+    before)."""
     code = {path: text for path, text in files.items() if _is_code(path, text)}
     return any(paths.isdisjoint(told) for paths in _holders(issue, code))
 
@@ -207,7 +256,7 @@ def _lines_of(trace: str, files: Mapping[str, str]) -> dict[str, set[int]]:
 
 
 def _at_line(text: str, name: str, line: int) -> str:
-    """The function of that name that is nearest to a line, with its class; "": there is none."""
+    """The function of that name that is nearest to a line, with its class; "": not in the file."""
     spans = [span for span in spans_of(text) if span.defines and span.tail == name]
     nearest = min(spans, key=lambda span: abs(span.start + 1 - line), default=None)
     return nearest.names[0] if nearest else ""
@@ -238,7 +287,7 @@ def view_of(
     history: History = NO_HISTORY,
     seen: str = "",
 ) -> View:
-    """What to show, by the model's answer ("": by BM25 alone), in about `tokens` tokens.
+    """Choose what to show, by the model's answer ("": by BM25 alone), in about `tokens` tokens.
 
     `test_first`: a test file that is known to be right. `seen`: as for `likely_files`; of a
     definition that is too large, the lines that it ran through are shown.
@@ -286,8 +335,8 @@ def _missing(places: Sequence[WantedFile], files: Mapping[str, str]) -> Iterator
 
 
 def _is_test(path: str) -> bool:
-    """Whether tests stand there; a package's own helpers for tests (`django/test/`, `testing.py`)
-    are code."""
+    """Return whether the file holds tests; a package's own helpers for tests (`django/test/`,
+    `testing.py`) are code."""
     *folders, name = path.split("/")
     helpers = name in ("test.py", "testing.py") and not {"test", "tests"}.intersection(folders)
     return is_test_file(path) and not helpers and not {"test", "testing"}.intersection(folders[1:])

@@ -1,4 +1,4 @@
-"""Which draft to believe: tests and fixes vouch for one another, and a judge where they disagree.
+"""Rank drafts: tests and fixes vouch for one another, and a judge decides where they disagree.
 
 A fix counts for as much as the tests that it turns green (CodeT's dual agreement, Chen et al. 2022,
 here without its equality of whole sets), a test for as much as the fixes that turn it green. Wrong
@@ -14,20 +14,31 @@ from dataclasses import dataclass, field, replace
 
 from refute.core.combinators import succession
 from refute.issue.drafting.original import TrialRun
-from refute.issue.redgreen.edits_read import TestOpinion
-from refute.issue.redgreen.pruning import defined_as
 from refute.issue.redgreen.testbed import CandidateFix, Row
 from refute.workspace.contract import TestResult
+from refute.workspace.control import names_of
 
 KEPT = 0.6
 """Support from which a test is kept in the patch."""
 _JUDGED: Mapping[bool | None, float] = {True: 1.0, None: 0.5, False: 0.15}
-"""What a draft's word about a fix is worth, by the judge's verdict on the draft."""
+"""Weight of a draft's word about a fix, by the judge's verdict on the draft."""
 _ADDED = re.compile(r"^\+(?!\+\+ )\s*(\S.*)$", re.MULTILINE)
 _TITLE = re.compile(r"(?:async\s+)?def\s|class\s|[@#]")
 NO_USE = 5
+TRUST = 4
+"""So many parts of `Ranked.key` say how far a draft is believed; the others break ties."""
 _WRITTEN = ("direct", "repair", "dispute")
 """Routes of drafts that the model wrote: witnesses for one another."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestOpinion:
+    """Judge's word on one version of the tests."""
+
+    accepted: bool | None = None
+    """None: nothing."""
+    refused: frozenset[str] = frozenset()
+    """Tests of an accepted version that do not belong in it, by their functions' names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +50,10 @@ class Draft:
     """`direct`, `snippet`; `repair`, `dispute` of another; `merged` of several."""
     trial: TrialRun
     problems: tuple[str, ...] = ()
-    """What could not be used of the answer that it was read from."""
+    """Parts of its answer that could not be used."""
     parent: int | None = None
     accepted: bool | None = None
-    """Whether the judge says that it fails for the issue's reason; None: not asked."""
+    """Judge's word on whether it fails for the issue's reason; None: not asked."""
     refused: frozenset[str] = frozenset()
     """Names of tests that the judge leaves out of what it accepts."""
     rows: Mapping[int, Row] = field(default_factory=dict)
@@ -66,7 +77,7 @@ class Draft:
 
     @property
     def ever_green(self) -> bool:
-        """Whether one of them passes with one of the fixes."""
+        """True if one of them passes with one of the fixes."""
         return any(map(self.green, self.rows))
 
 
@@ -152,7 +163,7 @@ def behaviours(fixes: Sequence[CandidateFix], drafts: Sequence[Draft]) -> list[C
 
 
 def agreed(order: Sequence[Ranked]) -> bool:
-    """Whether no further answer is likely to change the outcome.
+    """Return whether no further answer is likely to change the outcome.
 
     The best draft that was written has tests that fixes turn green, and each other one that fails
     has, too, unless it was judged
@@ -224,8 +235,13 @@ def _ranked(draft: Draft, scores: Mapping[int, float]) -> Ranked:
     return Ranked(draft, tier, support, tuple(kept), dropped)
 
 
+def defined_as(id: str) -> str:
+    """`Class.method` or `function` that a runner's id stands for, without parameters."""
+    return ".".join(names_of(id)[-2:])
+
+
 def _demanded(patch: str) -> int:
-    """How much a test patch asks for, by the length of its code: what tests are called, decorators
+    """Measure how much a test patch asks for, by the length of its code: names of tests, decorators
     and comments ask for nothing."""
     return sum(len(found[1]) for found in _ADDED.finditer(patch) if not _TITLE.match(found[1]))
 

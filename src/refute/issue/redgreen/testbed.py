@@ -1,4 +1,4 @@
-"""What is run: test drafts on the original code, fixes beside existing tests, tests on fixes.
+"""Run test drafts on the original code, fixes beside existing tests, and tests on fixes.
 
 Everything here blocks. It raises `WorkspaceUnavailable`, and `OutOfBounds` where the issue's
 seconds are used up.
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from refute.core.methods import Bounds
 from refute.errors import PatchRejected
-from refute.issue.context.neighbours import IMPORTS, neighbouring_tests
+from refute.hardening.mutants import edits_of
+from refute.issue.context import IMPORTS, neighbouring_tests
 from refute.issue.drafting.original import (
     WHOLE,
     Original,
@@ -20,10 +21,10 @@ from refute.issue.drafting.original import (
     described,
     groups_told,
     runnable_id,
+    scrubbed,
     shortened,
 )
-from refute.issue.drafting.steady import scrubbed
-from refute.source.syntax import readable_module
+from refute.source.syntax import Function, readable_module
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 from refute.workspace.patches import added_lines, test_files, touched_files
 from refute.workspace.running import (
@@ -37,8 +38,10 @@ from refute.workspace.running import (
 )
 
 Row = Mapping[str, TestStatus]
-"""How each test of a draft stands with a fix applied."""
+"""Status of each test of a draft with a fix applied."""
 
+MOST_MUTANTS = 8
+"""Of a fix, on which tests that are as much believed are compared."""
 _NEAR = 2
 """Existing test files that a fix is run beside; tests of much-imported modules take minutes."""
 _OUTPUT = 2000
@@ -55,7 +58,7 @@ class CandidateFix:
     patch: str
     """Unified diff of code files."""
     rejected: str = ""
-    """Why it cannot be used: it does not apply, or no test can be run with it."""
+    """Reason why it cannot be used: it does not apply, or no test can be run with it."""
     broken: tuple[TestResult, ...] = ()
     """Existing tests that pass on the original code and fail with it."""
     near: tuple[str, ...] = ()
@@ -65,12 +68,12 @@ class CandidateFix:
 
     @property
     def drawn(self) -> int:
-        """How many answers held it."""
+        """Number of answers that held it."""
         return len(self.answers)
 
     @property
     def weight(self) -> float:
-        """How far it may be believed before any new test is run: 1 for each answer that held it.
+        """Weight before any new test is run: 1 for each answer that held it.
 
         A right fix may break a test that demands what the issue calls wrong, so broken tests count
         against it and do not rule it out.
@@ -117,7 +120,7 @@ class TestBed:
         return CandidateFix(number, patch, "", newly_failing(before, after), near, held)
 
     def meaning(self, patch: str) -> object:
-        """What a fix makes of the code files, without spelling: equal for two patches whose files
+        """Return the code files with a fix, without spelling: equal for two patches whose files
         have equal syntax trees, comments and docstrings left out."""
         paths = [path for path in touched_files(patch) if path.endswith(".py")]
         try:
@@ -137,6 +140,23 @@ class TestBed:
             return {}
         stand = statuses(report)
         return {id: stand.of(id, file) for id, file in wanted.items()}
+
+    def mutants(self, fix: CandidateFix) -> list[CandidateFix]:
+        """The fix with one small change in a line that it adds, `MOST_MUTANTS` of them, spread."""
+        found = list[str]()
+        with applied(self.workspace, fix.patch):
+            for path, lines in added_lines(fix.patch).items():
+                text = self.original.source(path) if path.endswith(".py") else None
+                data, tree = (text or "").encode(), readable_module(text or "")
+                for node in (one for one in ast.walk(tree) if isinstance(one, Function)):
+                    for edit in edits_of(data, node):
+                        if edit.line in lines:
+                            self.workspace.write(path, edit.into(data))
+                            found.append(self.workspace.diff())
+                if found:
+                    self.workspace.write(path, data)
+        chosen = dict.fromkeys(found[:: -(-len(found) // MOST_MUTANTS) or 1])
+        return [CandidateFix(-1, patch) for patch in chosen]
 
     def fixed_run(self, trial: TrialRun, fix: CandidateFix) -> str:
         """The same run as text for a prompt: what still fails, and how."""
@@ -166,7 +186,7 @@ class TestBed:
         )
 
     def executed(self, trial: TrialRun, fix: CandidateFix) -> frozenset[tuple[str, int]]:
-        """Which of the lines that the fix adds the draft's tests execute, as (file, line)."""
+        """Return the lines added by the fix that the draft's tests execute, as (file, line)."""
         counted = {f: n for f, n in added_lines(fix.patch).items() if f.endswith(".py")}
         if not counted or not self.added(trial):
             return frozenset()
@@ -179,7 +199,7 @@ class TestBed:
         )
 
     def told_together(self, trials: Sequence[TrialRun]) -> str:
-        """How the tests of several trials fail: what fails alike in several of them is told once.
+        """Describe the failing tests of several trials; what fails alike is described once.
 
         Before the id of a test stands the number of its trial.
         """
@@ -194,7 +214,7 @@ class TestBed:
         return scrubbed(text, str(self.workspace.root))
 
     def told_fix(self, fix: CandidateFix) -> str:
-        """What became of a fix, as a prompt quotes it."""
+        """Describe the result of a fix, as a prompt quotes it."""
         if fix.rejected:
             return scrubbed(f"The change cannot be used: {fix.rejected}", str(self.workspace.root))
         parts = [f"{len(fix.broken)} existing tests passed before the change and fail with it:"]

@@ -1,2 +1,2 @@
-"""What the method `snippet`, which asks no model, is made of: what the issue itself contains, run
+"""Parts of the method `snippet`, which asks no model: what the issue itself contains, run
 and made a test."""

@@ -1,4 +1,4 @@
-"""What a test has to say: from what the issue shows and what the original code did.
+"""Decide what a test asserts, from what the issue shows and what the original code did.
 
 An example that raises must not raise; the wrong value that is shown must become the expected one;
 what "should raise" must raise. Each rule gives a confidence, an estimate by the kind of evidence.
@@ -11,10 +11,16 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from refute.issue.snippet.evidence import Claim, ScriptError, Seen, Value
-from refute.issue.snippet.expected_values import ExpectedText, alike, expectations, needed, shows
+from refute.issue.snippet.expected_values import (
+    ExpectedText,
+    alike,
+    demanded_values,
+    expectations,
+    needed,
+    shows,
+)
 from refute.issue.snippet.issue_reader import Piece
-from refute.issue.snippet.script import Script
+from refute.issue.snippet.script import Claim, Script, ScriptError, Seen, Value
 from refute.issue.snippet.shown_errors import (
     demands_error,
     likeness,
@@ -111,6 +117,12 @@ def _claims(title: str, pieces: Sequence[Piece], script: Script, seen: Seen) -> 
         else:
             comment = script.statements[raised.statement].comment
             confidence, why = _of_error(title, text, pieces, raised, wanted, comment)
+        values = demanded_values(pieces, script, raised.statement) if confidence else ()
+        for one in values:
+            yield _claim(
+                script, raised.statement, "equals", min(0.8, confidence + 0.05),
+                f"{why}; {one.why}", expected=one.text, failure=raised.type,
+            )  # fmt: skip
         if confidence:
             yield _claim(
                 script, raised.statement, "runs", confidence, why,
@@ -147,7 +159,7 @@ def _claim(
 
 
 def _asserts(node: ast.stmt) -> bool:
-    """Whether the statement holds an assertion, by itself or by a test case's method."""
+    """Return whether the statement holds an assertion, by itself or by a test case's method."""
     return any(
         isinstance(part, ast.Assert)
         or (isinstance(part, ast.Attribute) and part.attr.startswith("assert"))
@@ -195,8 +207,10 @@ def _of_error(
 def _compared(script: Script, index: int, actual: Value, wanted: ExpectedText) -> Claim | None:
     """The expected text as a comparison; None where it cannot be one."""
     text, confidence, why = wanted.text, wanted.confidence, wanted.why
-    if not text.strip() or len(text) > _LONGEST_VALUE or "0x" in text or "..." in text:
+    if not text.strip() or len(text) > _LONGEST_VALUE or "0x" in text:
         return None
+    if "..." in text and "..." not in actual.str:
+        return None  # the issue shortens it
     if not script.statements[index].printed:
         try:
             value, own = parse_literal(text), parse_literal(actual.repr)

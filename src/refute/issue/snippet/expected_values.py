@@ -9,15 +9,14 @@ Also: the statements of a script that one of them rests on.
 from __future__ import annotations
 
 import ast
+import builtins
 import difflib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from refute.issue.snippet.evidence import Seen, Value
-from refute.issue.snippet.inline_code import inline_expressions
-from refute.issue.snippet.issue_reader import Piece
-from refute.issue.snippet.script import Script, Statement, bound_names, missing_names
+from refute.issue.snippet.issue_reader import Piece, inline_expressions
+from refute.issue.snippet.script import Script, Seen, Statement, Value, bound_names, missing_names
 from refute.source.literals import NotLiteral, parse_literal
 
 _EXPECTED = re.compile(
@@ -33,9 +32,10 @@ _STATED = re.compile(
     r"|\bshould (?:be|return|give|print|output|equal|yield|produce|have been|evaluate to)"
     r"|\bto (?:be|give|return|yield|produce|equal)(?=\s*`)"
     r"|\binstead of|\brather than|\bexpecting|\bwould expect(?: it to (?:be|return))?)"
-    r"\s*:?\s+`{0,3}([^\n]+)",
+    r"\s*:?\s+(?=([^\n]+))",
     re.I,
 )
+_IN_COMMENT = re.compile(r"(?i)\bexpected:?\s*(.+)|(\S+) (?:is |was )?expected$")
 _UNEQUAL = re.compile(
     r"\bshould(?:n't| not) (?:be|compare|evaluate)(?: as| to)? (?:equal|the same)|\bnot be equal",
     re.I,
@@ -48,7 +48,7 @@ _LITERAL = re.compile(
     r"(?:'[^'\n]*'|\"[^\"\n]*\"|-?\d+(?:\.\d+)?|None|True|False)"
     r"(?= (?:for|in|as|instead|rather|but|and|since|because|here|there)\b)"
 )
-"""A value with which a sentence goes on."""
+"""A value in the middle of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,9 @@ class ExpectedText:
 def expectations(
     title: str, pieces: Sequence[Piece], script: Script, seen: Seen, index: int
 ) -> Iterator[ExpectedText]:
-    """What one expression of the script should have been."""
+    """Yield the values that one expression of the script should have had."""
     row, actual = script.statements[index], seen.values[index]
-    stated = _STATED.search(row.comment) or re.search(r"(?i)\bexpected:?\s*(.+)", row.comment)
-    if stated is not None:
-        why = "a comment of the example says what it should be"
-        yield ExpectedText(_clean(stated[1]), 0.7, why, True)
+    yield from _in_comment(row)
     reproduced = shows(row.shown, actual) or shows(row.comment, actual)
     for other, value in _others(script, index):
         if reproduced and not shows(value, actual) and other:
@@ -95,18 +92,12 @@ def expectations(
         elif reproduced:
             why = "the issue shows another output beside the one that we see"
             yield ExpectedText(output, 0.6, why)
-    before = ""
-    for place in nearby if last else []:
-        if pieces[place].kind == "prose":
-            text = pieces[place].text
-            for match in _STATED.finditer(text):
-                if inline_expressions(before + text[: match.start()]):
-                    break  # what is stated from there on is said of another expression
-                value = _clean(match[1])
-                if alike(value, actual) and (reproduced or actual.str in text):
-                    yield ExpectedText(value, 0.6, "the issue says in words what it should be")
-            before += text + "\n"
-    yield from _from_sibling(pieces, script, seen, index, reproduced)
+    silent = not (row.shown or outputs)
+    for text, match in _in_words(pieces, nearby) if last else ():
+        value, named = _clean(match[1]), reproduced or actual.str in text
+        if alike(value, actual) and (named or (silent and f"`{value}`" in match[1])):
+            why = "the issue says in words what it should be"
+            yield ExpectedText(value, 0.6 if named else 0.5, why)
     yield from _of_equality(title, pieces, row, actual)
     if reproduced and last and actual.repr in ("True", "False"):
         around = "\n".join((title, _lead(pieces, row.piece), *(pieces[p].text for p in nearby)))
@@ -115,9 +106,81 @@ def expectations(
             yield ExpectedText(str(actual.repr == "False"), 0.45, why)
 
 
+def demanded_values(pieces: Sequence[Piece], script: Script, index: int) -> Iterator[ExpectedText]:
+    """The values that the issue states, as source, for an expression that raises."""
+    row = script.statements[index]
+    nearby = _until_next_code(pieces, row.piece)
+    found = [*_in_comment(row)]
+    for _, match in _in_words(pieces, nearby):
+        value = _clean(match[1])
+        if f"`{value}`" in match[1] or _is_literal(value):
+            found.append(ExpectedText(value, 0.6, "the issue says in words what it should be"))
+    for place in nearby:
+        if pieces[place].kind == "output" and _EXPECTED.search(_lead(pieces, place)):
+            text = pieces[place].text.strip("\n")
+            found.append(ExpectedText(text, 0.6, "the issue shows the expected output"))
+    names = {*dir(builtins), *(name for one in script.statements for name in bound_names(one.node))}
+    for one in found:
+        if _is_literal(one.text):
+            yield one
+        elif re.fullmatch(r"[\w -]+", one.text) and not (
+            one.text in names or re.search(r"(?:Error|Exception|Warning)$", one.text)
+        ):
+            yield replace(one, text=repr(one.text))
+
+
+def why_nothing(pieces: Sequence[Piece], script: Script, seen: Seen | None) -> tuple[int, str]:
+    """Explain why a run of a script supports no claim; a higher number comes from a better
+    reading."""
+    if seen is None:
+        return 0, "the issue's code cannot be run to its end here"
+    if seen.raised is not None:
+        error = f"{seen.raised.type}: {seen.raised.message}".split("\n")[0][:120].rstrip(": ")
+        return 1, f"the issue's code raises {error} here, which is not what the issue complains of"
+    rows = [(script.statements[index], value) for index, value in seen.values.items()]
+    other = [(row, value) for row, value in rows if row.shown and not shows(row.shown, value)]
+    if other and len(other) == sum(bool(row.shown) for row, _ in rows):
+        row, value = other[-1]
+        shown, actual = (" ".join(text.split())[:80] for text in (row.shown, value.repr))
+        what = f"the issue shows {shown} for {row.value_source}; this checkout gives {actual}"
+        return 2, f"could not reproduce: {what}"
+    prose = "\n".join(piece.text for piece in pieces if piece.kind == "prose")
+    lines = [line.strip() for line in prose.split("\n") if _EXPECTED.search(line)]
+    said = f" (from: {lines[-1][:80]})" if lines else ""
+    return 3, f"the issue's code runs, but no expected value can be read from the issue{said}"
+
+
+def _is_literal(text: str) -> bool:
+    try:
+        parse_literal(text)
+    except NotLiteral:
+        return False
+    return True
+
+
+def _in_comment(row: Statement) -> Iterator[ExpectedText]:
+    stated = _STATED.search(row.comment) or _IN_COMMENT.search(row.comment)
+    if stated is not None:
+        why = "a comment of the example says what it should be"
+        yield ExpectedText(_clean(next(filter(None, stated.groups()))), 0.7, why, True)
+
+
+def _in_words(
+    pieces: Sequence[Piece], nearby: Sequence[int]
+) -> Iterator[tuple[str, re.Match[str]]]:
+    """Values that sentences state, up to where they speak of another expression."""
+    before = ""
+    for text in (pieces[place].text for place in nearby if pieces[place].kind == "prose"):
+        for match in _STATED.finditer(text):
+            if inline_expressions(before + text[: match.start()]):
+                break
+            yield text, match
+        before += text + "\n"
+
+
 def _has_the_output(pieces: Sequence[Piece], script: Script, seen: Seen, index: int) -> bool:
-    """Whether what the issue shows below the code is this expression's, or a part of it: a file of
-    code prints what it prints, and shows no other value."""
+    """Return whether the issue shows this expression's output below the code, or a part of it: a
+    file of code prints what it prints, and shows no other value."""
     if script.statements[index].printed:
         return index in _printing(script, seen)
     of_code = pieces[script.statements[index].piece].kind == "code"
@@ -181,41 +244,9 @@ def _others(script: Script, index: int) -> Iterator[tuple[bool, str]]:
 
 
 def _rebinds(row: Statement, names: frozenset[str]) -> bool:
-    """Whether an expression with these names is another one after the statement."""
+    """Return whether an expression with these names may differ after the statement."""
     imports = isinstance(row.node, ast.Import | ast.ImportFrom)
     return not imports and bool(changed(row) & names)
-
-
-def _from_sibling(
-    pieces: Sequence[Piece], script: Script, seen: Seen, index: int, reproduced: bool
-) -> Iterator[ExpectedText]:
-    """The issue shows a like expression that is right, and this one as wrong."""
-    row = script.statements[index]
-    said = _lead(pieces, row.piece)
-    if not reproduced or not _WRONG.search(said):
-        return
-    for number in seen.values:
-        other = script.statements[number]
-        if other.piece >= row.piece or not _same_shape(other.node, row.node):
-            continue
-        lead = _lead(pieces, other.piece)
-        right = re.search(r"\b(correct|right|works|fine|expected)\b", lead, re.I)
-        if (
-            right
-            and not re.search(r"\b(?:not|n't) ", lead)
-            and not shows(seen.values[number].str, seen.values[index])
-        ):
-            why = "the like expression, which the issue calls right, has this value"
-            yield ExpectedText(seen.values[number].str, 0.5, why, True)
-
-
-def _same_shape(one: ast.stmt, other: ast.stmt) -> bool:
-    """Equal but for the names of variables."""
-
-    def plain(node: ast.stmt) -> str:
-        return re.sub(r"id='\w+'", "id=''", ast.dump(node))
-
-    return plain(one) == plain(other)
 
 
 def _until_next_code(pieces: Sequence[Piece], index: int) -> list[int]:
@@ -250,16 +281,17 @@ def _clean(text: str) -> str:
         return literal[0]
     value = re.split(r"(?<=[\w)\]}'\"`])[.,;](?:\s|$)", text.strip() + " ", maxsplit=1)[0].strip()
     quoted = re.match(r"`+([^`]+)`+", value)
-    return quoted[1].strip() if quoted else value.strip("` ")
+    value = quoted[1].strip() if quoted else value.strip("` ")
+    return value.rstrip(")") if value.count(")") > value.count("(") else value
 
 
 def _numbers(*texts: str) -> bool:
-    """Whether all texts are numbers as text."""
+    """Return whether all texts are numbers."""
     return all(re.fullmatch(r"-?\d+(?:\.\d*)?(?:e[-+]?\d+)?", text, re.I) for text in texts)
 
 
 def alike(value: str, actual: Value) -> bool:
-    """Whether the text can be a value of the same kind as the actual one, and not it."""
+    """Return whether the text can be another value of the actual one's kind."""
     if not value or shows(value, actual):
         return False
     try:

@@ -2,7 +2,8 @@
 
 Trackers differ in how they keep code. GitHub fences it; Trac's export, which SWE-bench has of
 Django, has neither fences nor blank lines, so code is told from prose by whether Python reads it.
-Nothing is executed here.
+Nothing is executed here. Code inside of sentences is taken only where an issue's proper code leads
+nowhere: a sentence names calls for many reasons.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ _MISSES = 300
 """Lines of an issue that look like code and are none, after which no more are looked at."""
 
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*\{?\.?(\w*)")
+_BOLD = re.compile(r"^(\s*)(\*\*|__)(?=[A-Z])([^*_\n]{1,60})\2", re.MULTILINE)
+"""A label in bold type ("**Expected:** 3"), which is read like a plain one."""
 _PROMPT = re.compile(r"^\s*(?:>>> ?|In ?\[\d+\]: ?)(.*)$")
 _MORE = re.compile(r"^\s*\.\.\.(?::| |$)(.*)$")
 _OUT = re.compile(r"^\s*Out ?\[\d+\]: ?(.*)$")
@@ -62,9 +65,9 @@ class Piece:
 
 
 def read_issue_text(text: str) -> tuple[Piece, ...]:
-    """The pieces of an issue. Whatever the text is, this is no error."""
+    """The pieces of an issue. Every text can be read."""
     clean = text[:LONGEST].replace("\r\n", "\n").replace("\u200b", "").replace("\u00a0", " ")
-    lines = clean.expandtabs(4).split("\n")
+    lines = _BOLD.sub(r"\1\3", clean).expandtabs(4).split("\n")
     pieces: list[Piece] = []
     start = number = 0
     while number < len(lines):
@@ -175,7 +178,7 @@ def _end_of_session(lines: Sequence[str], start: int) -> int:
 
 
 def _is_sentence(line: str) -> bool:
-    """Whether a line reads as English rather than as something that a program printed."""
+    """Return whether a line reads as English rather than as something that a program printed."""
     words = line.split()
     plain = sum(bool(re.fullmatch(r"[A-Za-z][a-z']*[,.:;?!]?", word)) for word in words)
     return len(words) >= 3 and plain >= 0.7 * len(words) and not line.lstrip().startswith("<")
@@ -197,7 +200,7 @@ def _end_of_code(lines: Sequence[str], start: int) -> int:
 
 
 def _is_code(source: str) -> bool:
-    """Whether the text is Python that does or defines something; words alone are not."""
+    """Return whether the text is Python that does or defines something; words alone are not."""
     tree = readable_module(source)
     if not tree.body or _only_words(tree.body[-1]):
         return False
@@ -242,71 +245,89 @@ def _step(source: Sequence[str], output: Sequence[str]) -> SessionStep:
     return SessionStep(body.rstrip(), textwrap.dedent("\n".join(output)).strip("\n"))
 
 
-# -- calls that an issue tells of in words: a function, and the kind of value that it fails on -----
-# "`Price.parse()` raises TypeError on dict values" names all that a call needs. Several ways to
-# write the call are tried; which of them fails as the issue says is for the run to tell.
-
-_NAMED = re.compile(r"(?<![\w.(])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\(\)")
-_OWN = re.compile(r"^test|__")
-"""The reporter's own, and what nobody calls by its name."""
-_FAILS = re.compile(
-    r"\b(?:crash\w*|rais\w*|throw\w*|fail\w*|produc\w*|error\w*|\w+(?:Error|Exception))\b"
+_QUOTED = re.compile(r"(?<!`)(`{1,2})(?!`)([^`]{3,400}?)\1(?!`)")
+_CALL = re.compile(r"(?<![\w.`'\"])[A-Za-z_][\w.]*\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))+\)")
+"""A call without quotation marks around it, with brackets up to three deep."""
+_GIVES = re.compile(
+    r"^[\s,]*(?:(?:it|this|that|now|currently|the (?:result|value|output)|wrongly|incorrectly)\s+)*"
+    r"(?:gives?|returns?|returned|outputs?|prints?|yields?|produces?|evaluates? to|results? in|is|"
+    r"raises?|throws?|fails|crashes)\b(?:\s+(?:me|with|an?|the))*:?\s*",
+    re.I,
 )
-_LITERAL = re.compile(
-    r"\b(?:on|with|for|when|given|of|to|is|like)\s+`{0,2}(\"[^\"\n]{0,40}\"|'[^'\n]{0,40}'|-?\d+(?:\.\d+)?|None|\[\]|\{\})(?!\w)"
-)
-_KINDS = (
-    (r"empty str\w*", "''"),
-    (r"non-str\w*", "1"),
-    (r"empty list\w*|lists?", "[]"),
-    (r"dict\w*|mappings?", "{}"),
-    (r"tuples?", "()"),
-    (r"sets?", "set()"),
-    (r"None", "None"),
-    (r"bytes\w*", "b'a'"),
-    (r"memoryviews?", "memoryview(b'a')"),
-    (r"floats?", "1.5"),
-    (r"bool\w*", "True"),
-    (r"int\w*", "1"),
-    (r"strings?", "'a'"),
-)
-_MOST = 4
-_FAR = 600
-"""Characters of the first words of an issue."""
+_GET = re.compile(r"(?<!\bto )\b(?:get|got|gives?|returns?)\b[\s:]*`+([^`]+)`", re.I)
+_VALUE = re.compile(r"`+([^`]+)`+|([^\s,;]+)")
+_BEHIND = 300
+"""Characters behind an expression in which its wrong value is looked for."""
+_MOST_SPLIT = 4
 
 
-def spoken_calls(pieces: Sequence[Piece]) -> list[Piece]:
-    """A session for each way to write a call that the first words of an issue tell of."""
-    first = next((piece.text for piece in pieces if piece.kind == "prose"), "")
-    sources = dict.fromkeys(source for part in _sentences(first) for source in _calls(part))
-    return [Piece("session", s, steps=(SessionStep(s),)) for s in list(sources)[:_MOST]]
+@dataclass(frozen=True, slots=True)
+class _Found:
+    start: int
+    stop: int
+    source: str
 
 
-def _sentences(text: str) -> list[str]:
-    """The title and the first sentences of a text that begins with it."""
-    title, _, body = text.strip().partition("\n")
-    return [title, *re.split(r"(?<=[.!?])\s|\n\n", body[:_FAR])]
+def with_inline_code(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """The pieces, those of prose split where they hold an expression and say what it gives."""
+    made: list[Piece] = []
+    for piece in pieces:
+        made += _split(piece.text) if piece.kind == "prose" else [piece]
+    return tuple(made)
 
 
-def _calls(sentence: str) -> Iterator[str]:
-    names = [n for n in dict.fromkeys(_NAMED.findall(sentence)) if not _OWN.search(n)]
-    if not names or not _FAILS.search(sentence):
-        return
-    behind = sentence[sentence.rindex("()") + 2 :]
-    values = dict.fromkeys(match[1] for match in _LITERAL.finditer(behind))
-    if not values:
-        values = dict.fromkeys(
-            value for kind, value in _KINDS if re.search(rf"(?<![\w-])(?:{kind})\b", behind)
-        )
-    for name in names:
-        for value in values:
-            for function in _ways(name):
-                yield f"{function}({value})"
+def inline_expressions(text: str) -> list[str]:
+    """The expressions that a text names, in their order: sources as they stand there."""
+    return [found.source for found in _expressions(text)]
 
 
-def _ways(name: str) -> list[str]:
-    """How a function may be reached: as it stands, or of an object of its class."""
-    owner, _, method = name.rpartition(".")
-    if not owner.rpartition(".")[2][:1].isupper():
-        return [name]
-    return [f"{owner}().{method}", name]
+def _split(text: str) -> Iterator[Piece]:
+    start = number = 0
+    for found in _expressions(text):
+        output = _output(text[found.stop : found.stop + _BEHIND])
+        if output is None or found.start < start or number >= _MOST_SPLIT:
+            continue
+        number += 1
+        yield _prose_piece(text[start : found.stop])
+        yield Piece("session", found.source, steps=(SessionStep(found.source, output),))
+        start = found.stop
+    if text[start:].strip():
+        yield _prose_piece(text[start:])
+
+
+def _prose_piece(text: str) -> Piece:
+    return Piece("prose", text.strip("\n"), errors=shown_errors(text))
+
+
+def _output(behind: str) -> str | None:
+    """Read the value that the sentence gives for an expression; None: it gives none."""
+    gives = _GIVES.match(behind)
+    if gives is not None:
+        value = _VALUE.match(behind[gives.end() :])
+        return "" if value is None else (value[1] or value[2].rstrip(".")).strip()
+    got = _GET.search(behind)
+    return got[1].strip() if got is not None else None
+
+
+def _expressions(text: str) -> list[_Found]:
+    found = [_Found(m.start(), m.end(), m[2]) for m in _QUOTED.finditer(text)]
+    taken = [(one.start, one.stop) for one in found]
+    for match in _CALL.finditer(text):
+        if not any(start < match.end() and match.start() < stop for start, stop in taken):
+            found.append(_Found(match.start(), match.end(), match[0]))
+    kept = [one for one in found if _does_something(one.source)]
+    return sorted(kept, key=lambda one: one.start)
+
+
+def _does_something(source: str) -> bool:
+    """Return whether it is one expression that works on values, not the mere name of a function."""
+    body = readable_module(source.strip()).body
+    if len(body) != 1 or not isinstance(body[0], ast.Expr):
+        return False
+    value = body[0].value
+    if isinstance(value, ast.Call) and re.search(r"(?:Error|Exception)$", ast.unparse(value.func)):
+        return False
+    parts = list(ast.walk(value))
+    if any(isinstance(part, ast.Call) and (part.args or part.keywords) for part in parts):
+        return not any(isinstance(p, ast.Constant) and p.value is ... for p in parts)
+    return isinstance(value, ast.Compare | ast.BinOp)

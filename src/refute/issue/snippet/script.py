@@ -2,7 +2,7 @@
 
 A script is a list of statements. What an issue shows in one piece often needs what it showed in
 those before, and sometimes cannot be joined with them; so each piece makes two scripts, with all of
-the earlier ones and alone.
+the earlier ones and alone. A run of a script is evidence, from which claims are made.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ import ast
 import builtins
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from refute.issue.edits.indent import python_lines
+from refute.issue.edits.definitions import python_lines
 from refute.issue.snippet.issue_reader import Piece
 from refute.source.syntax import first_line, parse_module, readable_module
 
 _FORBIDDEN = re.compile(
     r"\b(?:app\.run|runserver|input|serve_forever|run_forever|mainloop|breakpoint|set_trace)\s*\("
 )
-"""What waits for a person or for ever."""
+"""Calls that wait for a person or for ever."""
 _SETUP = re.compile(
     r"^\s*(?:django\.setup\(\)|settings\.configure\(|os\.environ|plt\.show\(|sys\.exit\()"
 )
-"""What a script does for itself and a test must not."""
+"""Statements of a script that a test must not have."""
 
 _OUTPUT = re.compile(r"\s*(?:output|result|prints|returns|out)\s*:\s*(\S[^\n]*)", re.I)
 _FALSE_ASSERT = re.compile(r"^ *assert\b.*#.*\bshould(?:n't| not)\b.*\n?", re.MULTILINE | re.I)
@@ -40,7 +40,7 @@ class Statement:
     piece: int
     """Index of the piece that it is from."""
     shown: str = ""
-    """What the issue shows as its output: of the session, or of the piece that follows."""
+    """Output that the issue shows for it: of the session, or of the piece that follows."""
     comment: str = ""
     """The comments on its last line and below it, without `#`."""
 
@@ -51,7 +51,7 @@ class Statement:
 
     @property
     def printed(self) -> bool:
-        """Whether it is `print(x)` of one value."""
+        """True if it is `print(x)` of one value."""
         call = self.expression
         return (
             isinstance(call, ast.Call)
@@ -110,7 +110,7 @@ def statements(pieces: Sequence[Piece]) -> dict[int, tuple[Statement, ...]]:
 
 
 def _output_after(piece: Piece, following: Piece) -> str:
-    """What the piece behind some code shows as the output of its last statement."""
+    """Return the output of the last statement that the piece behind some code shows."""
     if following.kind == "output" and piece.fenced:
         return following.text.strip("\n")
     match = _OUTPUT.match(following.text) if following.kind == "prose" else None
@@ -187,7 +187,8 @@ def _of_step(source: str, output: str, index: int) -> Iterator[Statement]:
     """The statements of one input; what it printed belongs to the last."""
     body = readable_module(source).body
     if len(body) == 1:
-        yield Statement(source, body[0], index, output)
+        comment = " ".join(_comments(source.rpartition("\n")[2], ()))
+        yield Statement(source, body[0], index, output, comment)
         return
     for node in body:
         segment = ast.get_source_segment(source, node)
@@ -243,3 +244,60 @@ def _dangerous(script: Script) -> bool:
         if any(isinstance(part, outside) for part in ast.walk(row.node)):
             return True
     return False
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """Value of a script's expression on the original code."""
+
+    repr: str
+    str: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptError:
+    """The exception that ended the script on the original code."""
+
+    statement: int
+    type: str
+    message: str
+    inside: bool
+    """True if it came out of the repository's code, not of the test's own lines."""
+    line: str = ""
+    """The line of the script, with its comment, where it came up."""
+    form: str = ""
+    """`repr`, `str`: it came up when the value was shown, as it does for a query that is lazy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One run of a script on the original code."""
+
+    values: dict[int, Value] = field(default_factory=dict)
+    raised: ScriptError | None = None
+
+    def agreeing(self, other: Seen | None) -> Seen:
+        """Without the values that were others in another run: times, ids, counters, addresses."""
+        if other is None or other.raised is not None or self.raised is not None:
+            return self
+        same = {n: v for n, v in self.values.items() if other.values.get(n, v) == v}
+        return replace(self, values=same)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Assertion of a test: `setup` runs, then the focus is looked at."""
+
+    setup: tuple[Statement, ...]
+    focus: Statement
+    kind: str
+    """`runs`, `equals`, `text`, `raises`."""
+    confidence: float
+    why: str
+    """The evidence, on one line."""
+    expected: str = ""
+    """`equals`: source of a literal; `text`: the string itself; `raises`: the exception's name."""
+    form: str = ""
+    """`text`: by `str` or `repr`. `runs`, `raises`: the value is shown by it, not only made."""
+    failure: str = "AssertionError"
+    """Type of the exception with which it must fail on the original code."""

@@ -33,7 +33,7 @@ _DEMAND = re.compile(
     r"\b(?:rais(?:es?|ing)|throws?|reject(?:s|ed)?|be (?:raised|thrown|rejected))\b",
     re.I,
 )
-"""What is expected is that something raises."""
+"""A demand that something raises."""
 _REFUSED = re.compile(
     r"\b(?:no|not|never|without|instead|but|unexpected\w*|nothing|actual\w*|got|currently)\b|n't\b",
     re.I,
@@ -44,7 +44,7 @@ _OF_DATABASES = frozenset(
 )
 """A statement that no database understands is another of these, in other words, on each."""
 _VARIABLE = re.compile(r"0x[0-9a-fA-F]+|\d+|[\"'`]|<[^>]*>")
-"""What of a message differs from run to run, or from one version to the next."""
+"""Parts of a message that differ from run to run, or from one version to the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +83,12 @@ def wanted_errors(prose: str) -> set[str]:
 
 
 def demands_error(prose: str) -> bool:
-    """Whether an issue says that something should raise, and not that it should not."""
+    """Return whether an issue says that something should raise, and not that it should not."""
     return any(_REFUSED.search(match[0]) is None for match in _DEMAND.finditer(prose))
 
 
 def likeness(type_: str, message: str, shown: Iterable[ShownError]) -> float:
-    """How much a failure is one of the shown exceptions: 1 the same, 0 none of them.
+    """Rate how much a failure is one of the shown exceptions: 1 the same, 0 none of them.
 
     0.5: the type is the same, and one of the two has no message or an unlike one; or both are what
     databases say of a statement.

@@ -1,27 +1,27 @@
 """One issue in its repository: what of both the method works with, and the test file nearest to
 what the issue is about, where its test belongs.
 
-Also: the imports that an issue's example leaves to the reader.
+Also: the imports that an issue's example leaves to the reader, and the tests that an issue holds.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from refute.issue.context.neighbours import neighbouring_tests
-from refute.issue.context.ranking import ranked
+from refute.issue.context import neighbouring_tests, ranked
 from refute.issue.drafting.original import Original
-from refute.issue.snippet.import_lookup import Names
+from refute.issue.edits.definitions import reindented
 from refute.issue.snippet.issue_reader import Piece
-from refute.issue.snippet.rendering import Style, slug
+from refute.issue.snippet.rendering import Style, free_path, slug
 from refute.issue.snippet.script import Script, Statement, bound_names, missing_names, scripts
 from refute.issue.snippet.shown_errors import ShownError
-from refute.issue.snippet.trials import free_path
 from refute.workspace.patches import is_test_file
 from refute.workspace.running import holds_tests
 
@@ -255,3 +255,168 @@ def _without_foreign(row: Statement, names: Names) -> Statement | None:
     if isinstance(row.node, ast.Import):
         return row if all(names.importable(alias.name) for alias in row.node.names) else None
     return row
+
+
+_FROM = re.compile(r"^ *from +([\w.]+) +import +(\([^)]*\)|[^\n#;]+)", re.MULTILINE)
+_IMPORT = re.compile(r"^ *import +([\w., ]+)", re.MULTILINE)
+_ROOTS = ("src", "lib", "tests")
+"""Folders whose content is imported without their name."""
+
+
+class Names:
+    """The names of a repository (path -> source of its Python files)."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self._files = files
+        self._known: dict[str, str | None] = {}
+
+    def import_of(self, name: str) -> str | None:
+        """The statement that binds `name`, as the repository mostly does it; None: no idea."""
+        if name not in self._known:
+            self._known[name] = self._imported(name) or self._defined(name)
+        return self._known[name]
+
+    def importable(self, module: str) -> bool:
+        """Return whether a top-level package is the repository's, Python's or one that it
+        imports."""
+        top = module.partition(".")[0]
+        return top in sys.stdlib_module_names or top in self._packages
+
+    @cached_property
+    def _packages(self) -> frozenset[str]:
+        """Top-level names of the repository's packages and of all that they import."""
+        found: set[str] = set()
+        for path, source in self._files.items():
+            parts = PurePosixPath(path).parts
+            found.add(parts[1] if parts[0] in _ROOTS and len(parts) > 1 else parts[0])
+            if len(source) < 1 << 18:
+                found |= {match[1].partition(".")[0] for match in _FROM.finditer(source)}
+                found |= {
+                    word.split()[0].partition(".")[0]
+                    for match in _IMPORT.finditer(source)
+                    for word in match[1].split(",")
+                    if word.strip()
+                }
+        return frozenset(name.removesuffix(".py") for name in found if name)
+
+    def modules(self, module: str) -> tuple[str, ...]:
+        """Paths of the repository that a dotted module may be: the file, the package."""
+        stem = module.replace(".", "/")
+        wanted = {f"{root}{stem}{end}" for root in ("", "src/", "lib/", "tests/")
+                  for end in (".py", "/__init__.py")}  # fmt: skip
+        return tuple(sorted(wanted & self._files.keys()))
+
+    def of_repository(self, statement: str) -> bool:
+        """Return whether an import takes something from the repository itself."""
+        words = statement.replace(",", " ").split()
+        return len(words) > 1 and bool(self.modules(words[1].partition(".")[0]))
+
+    def home_of(self, name: str) -> tuple[str, ...]:
+        """Paths of the files, tests left out, that define a class or function of that name."""
+        pattern = re.compile(rf"^(?:class|def|async def) +{re.escape(name)}\b", re.MULTILINE)
+        return tuple(
+            path
+            for path, source in self._files.items()
+            if name in source and not is_test_file(path) and pattern.search(source)
+        )
+
+    def _imported(self, name: str) -> str | None:
+        counts: Counter[str] = Counter()
+        for source in self._files.values():
+            if name in source:
+                counts.update(_statements(source, name))
+        if not counts:
+            return None
+        # ties: the shorter module is the public one
+        return min(counts, key=lambda text: (-counts[text], len(text), text))
+
+    def _defined(self, name: str) -> str | None:
+        modules = [module for path in self.home_of(name) if (module := module_of(path))]
+        if not modules:
+            return None
+        return f"from {min(modules, key=lambda m: (m.count('.'), len(m), m))} import {name}"
+
+
+def module_of(path: str) -> str | None:
+    """The dotted name that a file of the repository is imported by; None: not as a module."""
+    parts = list(PurePosixPath(path).with_suffix("").parts)
+    if parts and parts[0] in _ROOTS:
+        parts = parts[1:]
+    if parts and parts[-1] == "__init__":
+        parts = parts[:-1]
+    return ".".join(parts) if parts and all(p.isidentifier() for p in parts) else None
+
+
+def _statements(source: str, name: str) -> Iterable[str]:
+    """The absolute imports of a file that bind the name."""
+    for match in _FROM.finditer(source):
+        module = match[1]
+        if module.startswith(".") or module == "__future__" or name not in match[2]:
+            continue
+        for part in match[2].strip("()").replace("\n", " ").split(","):
+            words = part.split("#")[0].split()
+            if words and words[-1] == name and (len(words) == 1 or words[1:2] == ["as"]):
+                yield f"from {module} import {' '.join(words)}"
+    for match in _IMPORT.finditer(source):
+        for part in match[1].split(","):
+            words = part.split()
+            if words and words[-1].partition(".")[0] == name and len(words) in (1, 3):
+                yield f"import {' '.join(words)}"
+
+
+def given_tests(rows: Sequence[Statement], names: Names, base: str) -> str | None:
+    """A module with the tests that the statements define; None where there are none.
+
+    Methods that stand without their class get one that derives from `base` (an import of it is
+    completed). Imports from the reporter's own project are left out.
+    """
+    if not any(_is_test(row.node) for row in rows):
+        return None
+    kept: list[Statement] = []
+    for row in rows:
+        if isinstance(row.node, ast.Import | ast.ImportFrom):
+            level = row.node.level if isinstance(row.node, ast.ImportFrom) else 0
+            module = getattr(row.node, "module", None) or row.node.names[0].name
+            if not level and not names.importable(module):
+                continue
+            if level == 1:
+                continue  # of the reporter's own application
+        elif not isinstance(row.node, ast.ClassDef | ast.FunctionDef | ast.Assign):
+            continue
+        kept.append(row)
+    loose = [row for row in kept if _is_method(row.node)]
+    nodes: list[ast.AST] = [row.node for row in kept]
+    parts = [row.source for row in kept if row not in loose]
+    if loose:
+        body = "\n\n".join(reindented(row.source, "    ") for row in loose)
+        parts.append(f"class IssueTests({base}):\n{body}")
+        nodes.append(ast.parse(base, mode="eval"))
+    imports = []
+    for name in sorted(missing_names(nodes)):
+        statement = names.import_of(name)
+        if statement is None:
+            return None
+        imports.append(statement)
+    ahead = [part for part in parts if part.startswith(("import ", "from "))]
+    rest = [part for part in parts if part not in ahead]
+    head = "\n".join([*imports, *ahead])
+    return "\n\n\n".join([part for part in (head, *rest) if part]) + "\n"
+
+
+def _is_test(node: ast.stmt) -> bool:
+    if isinstance(node, ast.FunctionDef):
+        plain = [arg.arg for arg in node.args.args if arg.arg != "self"]
+        return node.name.startswith("test_") and not plain
+    return (
+        isinstance(node, ast.ClassDef)
+        and any(ast.unparse(base).endswith("TestCase") for base in node.bases)
+        and any(isinstance(n, ast.FunctionDef) and n.name.startswith("test") for n in node.body)
+    )
+
+
+def _is_method(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.FunctionDef)
+        and bool(node.args.args)
+        and node.args.args[0].arg == "self"
+    )

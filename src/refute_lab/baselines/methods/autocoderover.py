@@ -22,8 +22,7 @@ from refute.core.problems import IssuePrediction, IssueProblem
 from refute.errors import ContextTooLong
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
-from refute.issue.drafting.original import Original
-from refute.issue.drafting.submission import fix_submission, submission
+from refute.issue.drafting.original import Original, fix_submission, submission
 from refute.issue.edits import Files, read_edits
 from refute.models.contract import Message, Sampling
 from refute.prompts import render

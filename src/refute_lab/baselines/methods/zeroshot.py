@@ -23,7 +23,7 @@ from refute.core.methods import Context, method
 from refute.core.parameters import parameter
 from refute.core.problems import IssuePrediction, IssueProblem
 from refute.errors import ContextTooLong, InputError
-from refute.issue.context.ranking import (
+from refute.issue.context import (
     CONTEXT_TOKENS,
     LEAST_TOKENS,
     RankedFile,
@@ -31,9 +31,14 @@ from refute.issue.context.ranking import (
     relevant,
 )
 from refute.issue.contract import Reproduction
-from refute.issue.drafting.original import Original, TrialRun, described, shortened
-from refute.issue.drafting.steady import scrubbed
-from refute.issue.drafting.submission import fix_submission
+from refute.issue.drafting.original import (
+    Original,
+    TrialRun,
+    described,
+    fix_submission,
+    scrubbed,
+    shortened,
+)
 from refute.issue.edits import Form, read_edits
 from refute.models.contract import Asker, Message, Sampling, together
 from refute.prompts import render
