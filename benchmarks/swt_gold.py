@@ -35,7 +35,7 @@ from refute_lab.swt.grade_records import (
     summarize,
 )
 from refute_lab.swt.predictions import Prediction, gold_predictions
-from refute_lab.swt.tasks import GradingSettings, GradingTask, default_jobs, grade_tasks
+from refute_lab.swt.tasks import GradingSettings, GradingTask, default_jobs, work_on
 
 
 def grade(items: Sequence[IssueItem], model: str, run: Path, jobs: int) -> Summary:
@@ -47,7 +47,7 @@ def grade(items: Sequence[IssueItem], model: str, run: Path, jobs: int) -> Summa
     tasks = [GradingTask(item, found[item.key.id]) for item in items]
     settings = GradingSettings("swt", model, model, Terms())
     with Run(run, settings.header(tasks), RECORDS) as opened:
-        grade_tasks(opened, tasks, settings, jobs=jobs, progress=partial(say, model, len(tasks)))
+        work_on(opened, tasks, settings, jobs=jobs, progress=partial(say, model, len(tasks)))
         print()
         if model == "gold":
             details(items, opened.journal)
