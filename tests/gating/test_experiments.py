@@ -78,6 +78,15 @@ def test_nothing_of_a_disguised_module_can_be_read() -> None:
     assert found.names == {"LIMIT", "size"}
 
 
+def test_local_variables_have_other_names_in_a_disguise() -> None:
+    """A test that reads `co_varnames` would turn by a name alone."""
+    new = "def width(low, high):\n    fixed = [n for n in (high, low)]\n    return fixed[0] - low\n"
+    width = loaded(_disguised("def width(low, high):\n    return high - low\n", new).text)["width"]
+    assert width(3, 5) == 2
+    assert width.__code__.co_varnames[:2] == ("low", "high")
+    assert "fixed" not in width.__code__.co_varnames
+
+
 def test_knocked_out_functions_are_those_of_before() -> None:
     space = loaded(_disguised(OLD, NEW).knocked_out)
     assert (space["total"]([1]), space["total"]([1], 3)) == (1, -2)

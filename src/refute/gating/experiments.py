@@ -40,6 +40,8 @@ _LOADED = (
     " __file__, 'exec', 0, True))"
 )
 _RAISES = "raise SystemError('knocked out')"
+_LOOKS = {"locals", "vars", "dir", "eval", "exec"}
+"""Who calls one of these may read the names of its variables."""
 _Nodes = Mapping[str, Sequence[ast.stmt]]
 _Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
 
@@ -90,7 +92,6 @@ def _disguised(before: str, after: str) -> Disguised:
         told, head = (ast.get_docstring(one, clean=False) for one in (former, node))
         if told != head:
             node.body[: head is not None] = [ast.Expr(ast.Constant(told))] if told else [ast.Pass()]
-    text = ast.unparse(new)
     heads = _differing(
         *({name: (ast.ClassDef(name, one.bases, one.keywords, [], one.decorator_list),)
            for name, (one, *_) in side.classes.items()} for side in (was, now))
@@ -99,6 +100,10 @@ def _disguised(before: str, after: str) -> Disguised:
     changed = _differing(*nodes) | {n for n, one in now.functions.items() if one.owner in heads}
     gone = changed - now.functions.keys()
     changed -= gone
+    for name in changed:
+        for function in now.functions[name].nodes:
+            _rename_locals(function)
+    text = ast.unparse(new)
     for name in changed:
         for node, former in _paired(other.functions[name], was, name):
             vars(node).update(vars(former))
@@ -114,6 +119,22 @@ def _disguised(before: str, after: str) -> Disguised:
     lines = definitions(parse_module(text), "").functions
     chosen = {str(first_line(node)): name for name in changed for node in lines[name].nodes}
     return Disguised(_line(text), _line(ast.unparse(out)), chosen, frozenset(names))
+
+
+def _rename_locals(function: Function) -> None:
+    """Give the local variables of a function other names, if nothing but its own code can tell."""
+    nodes = [*ast.walk(function)][1:]
+    scopes = Function | ast.ClassDef | ast.Lambda | ast.Global | ast.Match
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    if any(isinstance(one, scopes) for one in nodes) or _LOOKS & {name.id for name in names}:
+        return
+    kept = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    kept |= {str(getattr(node, "name", "")) for node in nodes}  # of imports and `except`
+    kept |= {str(getattr(node, "asname", "")) for node in nodes}
+    own = {name.id for name in names if isinstance(name.ctx, ast.Store)} - kept
+    for name in names:
+        if name.id in own:
+            name.id += "_"
 
 
 def _paired(one: Definition, was: Definitions, name: str) -> list[tuple[Function, Function]]:
