@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import pickle
 import sys
 from collections import Counter
@@ -116,6 +117,28 @@ def test_neighbours(
         sys.dont_write_bytecode, kept = True, sys.dont_write_bytecode
         rows.append(replayed(call, beside=True))
         sys.dont_write_bytecode = kept
+    assert _is_special(*rows) is special
+
+
+@pytest.mark.parametrize(
+    ("change", "special"),
+    [("abs(p.x) + p.y", False), ("{(3, 4): 5}.get((p.x, p.y), p.x - p.y)", True)],
+)
+def test_neighbours_of_an_object(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, special: bool
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    call, rows = "", []
+    for body in ("p.x - p.y", change):
+        (tmp_path / "beside_it.py").write_text(
+            "class P:\n    def __init__(self, x, y):\n        self.x, self.y = x, y\n\n\n"
+            f"def f(p):\n    return {body}\n"
+        )
+        monkeypatch.delitem(sys.modules, "beside_it", raising=False)
+        made = importlib.import_module("beside_it").P(3, 4)
+        call = base64.b64encode(pickle.dumps(("beside_it", "f", {"p": made}))).decode()
+        rows.append(replayed(call, beside=True))
     assert _is_special(*rows) is special
 
 

@@ -96,6 +96,11 @@ def replayed(call: str, beside: bool, way: Any = called) -> dict[str, Any]:
             not value and value is not False and value != defaults.get(name, call)
             for name, value in given.items()
             if value is None or isinstance(value, _SIMPLE)
+        ) or any(
+            value is None or value in ("", [], (), {})
+            for one in given.values()
+            for _, value in fields(one)
+            if value is None or isinstance(value, _SIMPLE)
         )
         near = [made(function, one) for one in itertools.islice(varied(given), MOST_BESIDE)]
         row["near"] = [one for one, _ in near]
@@ -170,7 +175,8 @@ def beside(value: Any, deep: int = 0) -> Iterator[Any]:
     if kind is bool:
         yield not value
     elif kind in (int, float):
-        yield from (value + 1, value - 1, value * 2, value + 2, value * 3, -value, value - 2)
+        others = (value + 1, value - 1, value * 2, value + 2, value * 3, -value, value - 2)
+        yield from (other for other in others if other != value)
         if kind is float:
             yield from (value + 0.001, value * 1.001 + 0.01)
     elif kind is str:
@@ -193,6 +199,27 @@ def beside(value: Any, deep: int = 0) -> Iterator[Any]:
             )
             for at in places
         )
+    elif deep < 2 and not isinstance(value, type):
+        each = [
+            (with_field(value, name, other) for other in beside(field, deep + 1))
+            for name, field in fields(value)
+        ]
+        yield from in_turn(each)
+
+
+def fields(value: Any) -> list[tuple[str, Any]]:
+    """Return the attributes of an object whose own code is not asked for them."""
+    try:
+        return sorted(object.__getattribute__(value, "__dict__").items())
+    except AttributeError:
+        return []
+
+
+def with_field(value: Any, name: str, other: Any) -> Any:
+    """Return a copy of an object with another value of an attribute."""
+    made = copy.copy(value)
+    object.__setattr__(made, name, other)
+    return made
 
 
 def of_item(item: Any, kind: type, deep: int) -> Iterator[Any]:
