@@ -94,11 +94,11 @@ class _NoSandbox:
     """Stands where a method was given no sandbox: whatever is asked of it is refused."""
 
     def __getattr__(self, name: str) -> Any:
-        raise SandboxUnavailable("the method was given none")
+        raise SandboxUnavailable("the method has no sandbox")
 
 
 def _no_workspace() -> Workspace:
-    raise WorkspaceUnavailable("the method was given none")
+    raise WorkspaceUnavailable("the method has no workspace")
 
 
 _NO_MODEL: Asker = _NoModel()

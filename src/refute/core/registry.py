@@ -311,7 +311,7 @@ def read_options(
         if name not in known and specs:
             raise not_its_option(name, specs[0], known)
         if name not in known:
-            raise InputError(f"--set {name}: nothing has that name{nearest(name, known)}")
+            raise InputError(f"--set {name}: unknown name{nearest(name, known)}")
     return {name: read_text(known[name], text) for name, text in texts.items()}
 
 

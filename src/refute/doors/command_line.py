@@ -119,7 +119,7 @@ class _Verbs(click.Group):
         try:
             os.getcwd()  # of which relative paths, workers and git make everything
         except OSError:
-            raise InputError("the current folder is gone: change to one that is there") from None
+            raise InputError("the current folder is gone: change to another") from None
         return None if (home := _home(cmd_name)) is None else command_of(cmd_name, home)
 
     def resolve_command(

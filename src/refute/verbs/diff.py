@@ -129,7 +129,7 @@ def check_output(output: Path | None, pin: str | None, *, force: bool) -> None:
     if output is None:
         return
     if pin is None:
-        raise InputError(f"{output}: say with --pin which side the tests are to call right")
+        raise InputError(f"{output}: name the right side with --pin")
     if output.is_dir() or output.suffix != ".py":
         raise InputError(f"{output}: name a file, test_x.py")
     if not output.parent.is_dir():
@@ -260,7 +260,7 @@ def diff(
                     found.functions = asyncio.run(asking)
         looked_at = len(found.functions)
         if only is not None and not looked_at and not found.interrupted:
-            remark([f"nothing that changed lies in {', '.join(only) or 'an empty list'}"])
+            remark([f"no change in {', '.join(only) or 'an empty list'}"])
         found.functions = [new for one in found.functions if (new := fresh(one)) is not None]
         return DiffResult(found, looked_at - len(found.functions))
 

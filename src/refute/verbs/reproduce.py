@@ -79,7 +79,7 @@ def reproduce(
             original = Original(workspace, bounds, whole=WHOLE)
             trial = original.attempt(found.prediction.patch)
             if fault := original.fault(trial):
-                raise WorkspaceUnavailable(f"no test can be run with this interpreter: {fault}")
+                raise WorkspaceUnavailable(f"this interpreter cannot run tests: {fault}")
             return ReproduceResult(name, found, trial)
 
     result = apart(work)

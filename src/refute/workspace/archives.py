@@ -107,7 +107,7 @@ def _check(file: Path, tar: tarfile.TarFile, cache: Path) -> None:
         raise InputError(f"{file}: {told}")
     for python in manifest.get("interpreters", ()):
         if not os.access(python, os.X_OK):
-            raise InputError(f"{file}: needs the interpreter {python}, which is not here")
+            raise InputError(f"{file}: needs the interpreter {python}, which is not installed")
 
 
 def _folders(base: Base, cache: Path) -> Iterator[Path]:

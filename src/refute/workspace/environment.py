@@ -220,7 +220,7 @@ def _make_venv(interpreter: Path, requirements: Sequence[str], target: Path, log
     bare = ("--without-pip",) if brings_pip else ()
     said = _run([str(interpreter), "-I", "-m", "venv", *bare, str(target)], log)
     if said:
-        raise EnvironmentBroken(f"{interpreter} makes no environment: {trouble(said)}")
+        raise EnvironmentBroken(f"{interpreter} cannot make an environment: {trouble(said)}")
 
 
 def _installed(target: Path, asked: Asked, log: Path) -> str:

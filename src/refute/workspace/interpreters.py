@@ -268,7 +268,7 @@ def settle(
             state = _next(state, said)
     if not first:
         raise WorkspaceUnavailable(
-            f"none of Python {', '.join(pythons)} is here; "
+            f"no Python {' or '.join(pythons)} is installed; "
             f"install one: uv python install {pythons[0]}"
         )
     raise EnvironmentBroken(first)

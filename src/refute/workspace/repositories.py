@@ -84,7 +84,7 @@ def git(
             check=False,
         )
     except FileNotFoundError:
-        raise WorkspaceUnavailable("git is not installed here") from None
+        raise WorkspaceUnavailable("git is not installed") from None
     except subprocess.TimeoutExpired:
         raise GitFailed(f"git {arguments[0]}: no answer in {timeout:.0f} s") from None
     if done.returncode:
