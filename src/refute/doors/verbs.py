@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,17 +15,9 @@ from msgspec import NODEFAULT, Meta, defstruct
 from refute.core.parameters import Options, Parameter, options_with, parameters_of
 from refute.errors import InputError
 from refute.models.asking import Asked
-from refute.verbs.debug import DebugOptions, debug
-from refute.verbs.diff import DiffOptions, diff
-from refute.verbs.gate import GateOptions, gate
-from refute.verbs.hunt import HuntOptions, hunt
-from refute.verbs.issues import IssueOptions
-from refute.verbs.reproduce import ReproduceOptions, reproduce
-from refute.verbs.vet import VetOptions, judge_fixes
 
 if TYPE_CHECKING:
     from refute.function.service import Opened
-    from refute.verbs.output import Shown
 
 
 _Seconds = Annotated[float, Meta(gt=0, le=86_400, description="Seconds at most.")]
@@ -129,23 +122,43 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb, what a model reads of it, and how it tells how far it is."""
+    """A verb, the text that a model reads of it, and its reports of progress.
 
-    run: Callable[..., Shown]
-    options: type[Any]
+    Its module is loaded on the first use: a call pays for no other verb.
+    """
+
+    name: str
     text: str
     progress: Callable[[Tell, bool], dict[str, Any]]
-    """Arguments for `run`, of whom to tell and whether files outside of the folder are allowed."""
+    """Arguments for `run`, of the receiver and whether files outside of the folder are allowed."""
+    function: str = ""
+    """Name of the function where it is not the verb's."""
+
+    @cached_property
+    def run(self) -> Any:
+        """The function of the verb."""
+        return self._named(self.function or self.name)
+
+    @cached_property
+    def options(self) -> Any:
+        """The dataclass of its options."""
+        return self._named(f"{self.name.title()}Options")
+
+    def _named(self, name: str) -> Any:
+        return getattr(import_module(f"refute.verbs.{self.name}"), name)
+
+    @property
+    def _on_issues(self) -> bool:
+        return any(one.__name__ == "IssueOptions" for one in self.options.__mro__)
 
     @cached_property
     def arguments(self) -> type[Any]:
         """The type of its arguments."""
-        seconds = 900.0 if issubclass(self.options, IssueOptions) else 300.0
-        return arguments_of(self.options, self.run.__name__, seconds)
+        return arguments_of(self.options, self.run.__name__, 900.0 if self._on_issues else 300.0)
 
     def limits(self, seconds: float) -> dict[str, Any]:
         """Return the fields of `set` that bound a verb's work to some seconds."""
-        return {"seconds": WITHIN * seconds} if issubclass(self.options, IssueOptions) else {}
+        return {"seconds": WITHIN * seconds} if self._on_issues else {}
 
 
 def _functions(tell: Tell, outside: bool) -> dict[str, Any]:
@@ -174,48 +187,44 @@ def _silent(tell: Tell, outside: bool) -> dict[str, Any]:
     return {}
 
 
-VERBS = {
-    "hunt": Verb(
-        hunt,
-        HuntOptions,
+_VERBS = (
+    Verb(
+        "hunt",
         "Is this function wrong? Finds inputs on which it fails its docstring, doctests or tests. "
         "Next: debug.",
         _functions,
     ),
-    "debug": Verb(
-        debug,
-        DebugOptions,
+    Verb(
+        "debug",
         "Finds a small fix of a wrong function, as a diff. `fixed` means that given examples show "
         "it, `proposed` that you must check it. Next: apply the diff, then gate.",
         _functions,
     ),
-    "reproduce": Verb(
-        reproduce,
-        ReproduceOptions,
+    Verb(
+        "reproduce",
         "Writes a test that fails now for the reason that an issue describes. Next: fix the code, "
         "then vet or gate.",
         _issue,
     ),
-    "vet": Verb(
-        judge_fixes,
-        VetOptions,
+    Verb(
+        "vet",
         "Does this patch resolve the issue, and does it break anything near? Several patches are "
         "ranked. Next: apply it, or change it.",
         _silent,
+        "judge_fixes",
     ),
-    "diff": Verb(
-        diff,
-        DiffOptions,
+    Verb(
+        "diff",
         "On which inputs does my change behave otherwise than before? For refactorings and "
         "reviews. Next: gate.",
         _changes,
     ),
-    "gate": Verb(
-        gate,
-        GateOptions,
+    Verb(
+        "gate",
         "Is my change shown to be done? Its tests must fail on the old code and pass on the new, "
         "and nothing near may break. Call it before you say that you are done.",
         _silent,
     ),
-}
+)
+VERBS = {one.name: one for one in _VERBS}
 """By the name of the command."""

@@ -143,7 +143,8 @@ def _run(verb: Verb, asked_for: Request, asked: Asked, tell: Tell) -> Shown:
     with ScratchFolder() as scratch:
         how: Any = {"outside": asked_for.outside}
         options = options_for(verb.options, arguments, asked, Path(scratch), **how)
-        return verb.run(options=options, **verb.progress(tell, asked_for.outside))
+        shown: Shown = verb.run(options=options, **verb.progress(tell, asked_for.outside))
+        return shown
 
 
 def _failed(error: Exception) -> Failed:
