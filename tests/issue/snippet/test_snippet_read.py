@@ -6,9 +6,14 @@ import time
 
 import pytest
 
-from refute.issue.snippet.issue_reader import read_issue_text, with_inline_code
+from refute.issue.snippet.issue_reader import (
+    ShownError,
+    likeness,
+    read_issue_text,
+    shown_errors,
+    with_inline_code,
+)
 from refute.issue.snippet.script import missing_names, scripts, statements
-from refute.issue.snippet.shown_errors import ShownError, likeness, shown_errors
 from refute.source.syntax import parse_module
 
 FENCED = """Product of nothing

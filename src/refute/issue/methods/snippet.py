@@ -22,7 +22,7 @@ from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import WHOLE, Original
 from refute.issue.snippet.assertion import claims
 from refute.issue.snippet.expected_values import why_nothing
-from refute.issue.snippet.issue_reader import Piece, read_issue_text, with_inline_code
+from refute.issue.snippet.issue_reader import Piece, likeness, read_issue_text, with_inline_code
 from refute.issue.snippet.rendering import (
     Bench,
     Ran,
@@ -35,7 +35,6 @@ from refute.issue.snippet.rendering import (
     with_tests,
 )
 from refute.issue.snippet.script import Claim, Script, missing_names, statements
-from refute.issue.snippet.shown_errors import likeness
 from refute.issue.snippet.subject import Completed, IssueSubject, given_tests
 from refute.workspace.contract import Failure
 

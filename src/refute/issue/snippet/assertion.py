@@ -19,15 +19,15 @@ from refute.issue.snippet.expected_values import (
     needed,
     shows,
 )
-from refute.issue.snippet.issue_reader import Piece
-from refute.issue.snippet.script import Claim, Script, ScriptError, Seen, Value
-from refute.issue.snippet.shown_errors import (
+from refute.issue.snippet.issue_reader import (
+    Piece,
     demands_error,
     likeness,
     named_errors,
     shown_errors,
     wanted_errors,
 )
+from refute.issue.snippet.script import Claim, Script, ScriptError, Seen, Value
 from refute.source.literals import NotLiteral, parse_literal
 
 _SHOULD_RAISE = re.compile(

@@ -18,10 +18,9 @@ from pathlib import PurePosixPath
 from refute.issue.context import neighbouring_tests, ranked
 from refute.issue.drafting.original import Original
 from refute.issue.edits.definitions import reindented
-from refute.issue.snippet.issue_reader import Piece
+from refute.issue.snippet.issue_reader import Piece, ShownError
 from refute.issue.snippet.rendering import Style, free_path, slug
 from refute.issue.snippet.script import Script, Statement, bound_names, missing_names, scripts
-from refute.issue.snippet.shown_errors import ShownError
 from refute.workspace.patches import is_test_file
 from refute.workspace.running import holds_tests
 
