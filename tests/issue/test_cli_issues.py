@@ -220,6 +220,10 @@ def test_vet_rejects(
     status, out, _ = refute(capsys, "vet", "bad.diff", *given[:-1], "one.patch")
     assert status == 1
     assert "not fixed: clamp does what it did before, but for the test's own values" in out
+    special = "+        return high if value == 10 else low"
+    (tmp_path / "bad.diff").write_text(FIX.replace("+        return high", special))
+    status, out, _ = refute(capsys, "vet", "bad.diff", *given)
+    assert (status, "may be for the issue's values alone" in out) == (1, True)
     (tmp_path / "bad.diff").write_bytes(b"\xff\xfe no diff")
     status, out, _ = refute(capsys, "vet", "bad.diff", *given)
     assert status == 1

@@ -671,24 +671,11 @@ def test_a_passing_test_that_fixes_break_is_dropped() -> None:
     assert best.dropped == ("now",)
 
 
-def test_ties_prefer_what_is_judged_then_more_tests_then_the_shorter() -> None:
+def test_ties_prefer_what_is_judged_then_more_tests_then_the_earlier() -> None:
     plain, more = (draft(n, red, {0: red}, accepted=None) for n, red in enumerate(("a", "abc")))
     judged = draft(2, "a", {0: "a"})
     order = ranking([plain, more, judged, draft(3, "a", {0: "a"}, accepted=None)], FIXES[:1])
     assert [one.draft.number for one in order] == [2, 1, 0, 3]
-
-
-def test_what_a_test_is_called_is_no_demand() -> None:
-    def of(number: int, text: str) -> Draft:
-        one = draft(number, "a", {0: "a"})
-        return replace(one, trial=replace(one.trial, patch=f"--- a/t.py\n+++ b/t.py\n{text}"))
-
-    strict = of(0, "+def test_a():\n+    assert shown() == 'admin.test.local'\n")
-    loose = of(
-        1,
-        "+@slow\n+def test_that_it_is_shown():\n+    # as asked\n+    assert 'admin' in shown()\n",
-    )
-    assert [one.draft.number for one in ranking([strict, loose], FIXES[:1])] == [1, 0]
 
 
 def test_a_merged_draft_is_no_witness_for_the_fixes_it_was_chosen_by() -> None:

@@ -191,21 +191,6 @@ def test_a_comment_tells_which_line_fails() -> None:
     assert (claim.kind, claim.failure, claim.confidence) == ("runs", "shop.DoesNotExist", 0.6)
 
 
-@pytest.mark.parametrize(
-    ("said", "actual", "expected"),
-    [
-        ("They should not be equal.", "True", ["False"]),
-        ("They should be equal.", "False", ["True"]),
-        ("They should be equal.", "True", []),
-        ("They are what they are.", "True", []),
-    ],
-)
-def test_equality_that_should_or_should_not_be(said: str, actual: str, expected: list[str]) -> None:
-    text = f"Fields\n```python\nB.field == C.field\n```\n{said}\n"
-    found = claimed(text, Seen({0: Value(actual, actual)}))
-    assert [claim.expected for claim in found] == expected
-
-
 def test_an_assertion_of_the_example_that_fails_is_the_test() -> None:
     text = "Sums\n```python\nfrom shop import total\nassert total([1]) == 1\n```\n"
     (claim,) = claimed(text, raising("AssertionError", inside=False))

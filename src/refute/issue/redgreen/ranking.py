@@ -8,7 +8,6 @@ behaviour, which counts once.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,8 +21,6 @@ KEPT = 0.6
 """Support from which a test is kept in the patch."""
 _JUDGED: Mapping[bool | None, float] = {True: 1.0, None: 0.5, False: 0.15}
 """Weight of a draft's word about a fix, by the judge's verdict on the draft."""
-_ADDED = re.compile(r"^\+(?!\+\+ )\s*(\S.*)$", re.MULTILINE)
-_TITLE = re.compile(r"(?:async\s+)?def\s|class\s|[@#]")
 NO_USE = 5
 TRUST = 4
 """So many parts of `Ranked.key` say how far a draft is believed; the others break ties."""
@@ -106,7 +103,6 @@ class Ranked:
             -round(self.support, 1),  # finer steps tell nothing: a fix more or less
             draft.route == "snippet",  # it has seen nothing of the repository
             -len(self.kept),
-            _demanded(draft.trial.patch),
             draft.number,
         )
 
@@ -238,12 +234,6 @@ def _ranked(draft: Draft, scores: Mapping[int, float]) -> Ranked:
 def defined_as(id: str) -> str:
     """`Class.method` or `function` that a runner's id stands for, without parameters."""
     return ".".join(names_of(id)[-2:])
-
-
-def _demanded(patch: str) -> int:
-    """Measure how much a test patch asks for, by the length of its code: names of tests, decorators
-    and comments ask for nothing."""
-    return sum(len(found[1]) for found in _ADDED.finditer(patch) if not _TITLE.match(found[1]))
 
 
 def _name(id: str) -> str:

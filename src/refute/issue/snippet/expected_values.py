@@ -36,14 +36,6 @@ _STATED = re.compile(
     re.I,
 )
 _IN_COMMENT = re.compile(r"(?i)\bexpected:?\s*(.+)|(\S+) (?:is |was )?expected$")
-_UNEQUAL = re.compile(
-    r"\bshould(?:n't| not) (?:be|compare|evaluate)(?: as| to)? (?:equal|the same)|\bnot be equal",
-    re.I,
-)
-_EQUAL = re.compile(
-    r"\bshould (?:be|compare|evaluate)(?: as| to)? (?:equal|the same)|\bnot (?:compare )?equal\b",
-    re.I,
-)
 _LITERAL = re.compile(
     r"(?:'[^'\n]*'|\"[^\"\n]*\"|-?\d+(?:\.\d+)?|None|True|False)"
     r"(?= (?:for|in|as|instead|rather|but|and|since|because|here|there)\b)"
@@ -98,7 +90,6 @@ def expectations(
         if alike(value, actual) and (named or (silent and f"`{value}`" in match[1])):
             why = "the issue says in words what it should be"
             yield ExpectedText(value, 0.6 if named else 0.5, why)
-    yield from _of_equality(title, pieces, row, actual)
     if reproduced and last and actual.repr in ("True", "False"):
         around = "\n".join((title, _lead(pieces, row.piece), *(pieces[p].text for p in nearby)))
         if _EXPECTED.search(around) or _WRONG.search(around):
@@ -218,20 +209,6 @@ def _of_lines(
             yield ExpectedText("\n".join(mine), confidence, why, True)
 
 
-def _of_equality(
-    title: str, pieces: Sequence[Piece], row: Statement, actual: Value
-) -> Iterator[ExpectedText]:
-    """A bare `a == b`, where the issue says whether the two should be equal."""
-    value = row.expression
-    if not isinstance(value, ast.Compare) or not isinstance(value.ops[0], ast.Eq):
-        return
-    prose = "\n".join((title, *(piece.text for piece in pieces if piece.kind == "prose")))
-    if actual.repr == "True" and _UNEQUAL.search(prose):
-        yield ExpectedText("False", 0.55, "the issue says that the two should not be equal")
-    elif actual.repr == "False" and _EQUAL.search(prose) and not _UNEQUAL.search(prose):
-        yield ExpectedText("True", 0.55, "the issue says that the two should be equal")
-
-
 def _others(script: Script, index: int) -> Iterator[tuple[bool, str]]:
     own = script.statements[index]
     names = missing_names([own.node])
@@ -299,7 +276,10 @@ def alike(value: str, actual: Value) -> bool:
     except NotLiteral:
         pass
     else:
-        return type(wanted) is type(own) or (isinstance(own, str) and _numbers(value, own))
+        numbers = {type(wanted), type(own)} <= {int, float}
+        return (
+            numbers or type(wanted) is type(own) or (isinstance(own, str) and _numbers(value, own))
+        )
     ratio = difflib.SequenceMatcher(None, _squeezed(value), _squeezed(actual.str)).ratio()
     return ratio >= 0.5
 
