@@ -11,7 +11,6 @@ from random import Random
 import pytest
 
 from refute.core.problems import Scenario
-from refute.function.scenarios.arguments import mentioned
 from refute.function.scenarios.building import Builder
 from refute.function.scenarios.described import (
     ANY,
@@ -20,6 +19,7 @@ from refute.function.scenarios.described import (
     Signature,
     describe_module,
 )
+from refute.function.scenarios.mentioned import is_pattern, matching, mentioned
 from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.pieces import Namer, Piece
 from refute.function.scenarios.proposing import (
@@ -428,13 +428,40 @@ class Tag:
 """.replace("MANY", ", ".join(repr(f"word{n}") for n in range(100)))
 
 
-def test_own_ones_first_then_what_is_read() -> None:
+def test_own_ones_first_then_matches_then_what_is_read() -> None:
     tree = ast.parse(TEXT)
     node = find_function(tree, "Tag.read")
     assert node is not None
-    numbers, texts = mentioned(tree, [node], "Tag")
+    numbers, texts = mentioned(tree, [node], "Tag", Random(1))
     assert "1000" in numbers
     assert {"'own'", "'<<'", "'kilo'"} <= set(texts)
+    assert any(ast.literal_eval(one).endswith("px") for one in texts)
     assert texts.index("'own'") < texts.index("'kilo'")
     assert "'never'" not in texts
     assert "'word5'" not in texts  # a table of that size is data
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"^(\d+)-(\w+):(.*)$", r"(<\S*?>)", r"[^a-z/]+(x|yy){2,3}", r"(a)(?:b)?\1",
+        r"\[default: (.*)\]", r"(?P<year>\d{4})-(?P<month>\d\d)",
+    ],
+)  # fmt: skip
+def test_the_texts_match(pattern: str) -> None:
+    assert is_pattern(pattern)
+    made = matching(pattern, Random(1), 5)
+    assert made
+    assert all(re.search(pattern, text) for text in made)
+
+
+def test_what_is_no_pattern_gives_nothing() -> None:
+    assert not is_pattern("just words")
+    assert matching("(", Random(1)) == []
+    assert matching("(" * 3000, Random(1)) == []
+
+
+def test_a_verbose_pattern_is_read_as_one() -> None:
+    made = matching(r"(\d+)  # a number", Random(1), verbose=True)
+    assert all(re.fullmatch(r"\d+", text) for text in made)
+    assert made

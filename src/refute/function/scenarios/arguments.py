@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import chain, islice
 from random import Random
-from types import MappingProxyType
 from typing import Any
 
 from refute.core.problems import Call, FunctionProblem
@@ -373,67 +372,3 @@ def _named_alike(name: str, builder: Builder) -> Iterator[str]:
         for label in places:
             if label.lower() == words[-1] and label.lower() != joined:
                 yield from places[label]
-
-
-# -- constants that inputs may have to be: the code's own, and those that it reads by name ---------
-
-_MOST_READ = 40
-_LARGEST = 60
-"""Constants in a table that is read by name; larger ones are data."""
-
-
-def mentioned(
-    tree: ast.Module,
-    nodes: Sequence[Function],
-    owner: str,
-    tables: Mapping[str, Sequence[str | float]] = MappingProxyType({}),
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Sources of the numbers and of the texts that the functions mention, their own first.
-
-    `owner`: the qualified name of the class that they are of, whose attributes they may read.
-    `tables`: what containers of the module hold at run time, by name.
-    """
-    read = list(_read(tree, nodes, owner))
-    numbers, texts = constants_of(*nodes)
-    more_numbers, more_texts = constants_of(*read)
-    held = [one for name in _names(nodes) for one in tables.get(name, ())]
-    more_texts += tuple(repr(one) for one in held if isinstance(one, str))
-    more_numbers += tuple(repr(one) for one in held if not isinstance(one, str))
-    return (
-        tuple(dict.fromkeys((*numbers, *more_numbers)))[:MOST_MENTIONED],
-        tuple(dict.fromkeys((*texts, *more_texts)))[: 2 * MOST_MENTIONED],
-    )
-
-
-def _read(tree: ast.Module, nodes: Sequence[Function], owner: str) -> Iterator[ast.expr]:
-    """The values of the module's and the class's variables that the functions read."""
-    names = _names(nodes)
-    values: dict[str, ast.expr] = {}
-    for statement in (*tree.body, *_body_of(tree, owner)):
-        match statement:
-            case ast.Assign(targets=targets, value=value):
-                values |= {t.id: value for t in targets if isinstance(t, ast.Name)}
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                values[name] = value
-    for value in [values[name] for name in names if name in values][:_MOST_READ]:
-        if sum(isinstance(one, ast.Constant) for one in ast.walk(value)) <= _LARGEST:
-            yield value
-
-
-def _names(nodes: Sequence[Function]) -> dict[str, None]:
-    """The names that functions read, of variables and of attributes of variables, in order."""
-    names: dict[str, None] = {}
-    for node in nodes:
-        for one in ast.walk(node):
-            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load):
-                names[one.id] = None
-            elif isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name):
-                names[one.attr] = None
-    return names
-
-
-def _body_of(tree: ast.Module, owner: str) -> list[ast.stmt]:
-    body: list[ast.stmt] = tree.body
-    for part in owner.split(".") if owner else ():
-        body = [s for n in body if isinstance(n, ast.ClassDef) and n.name == part for s in n.body]
-    return body if owner else []

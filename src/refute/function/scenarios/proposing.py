@@ -18,9 +18,10 @@ from pathlib import Path
 from random import Random
 
 from refute.core.problems import Scenario
-from refute.function.scenarios.arguments import KINDS, Row, kind_of, mentioned, rows_for
+from refute.function.scenarios.arguments import KINDS, Row, kind_of, rows_for
 from refute.function.scenarios.building import Builder, call_of
 from refute.function.scenarios.described import Described
+from refute.function.scenarios.mentioned import mentioned
 from refute.function.scenarios.observation import LIMITS, Observation, observe
 from refute.function.scenarios.pieces import Namer, Piece, joined
 from refute.function.scenarios.receivers import (
@@ -156,7 +157,7 @@ class Proposer:
             nodes += [made] if made is not None else []
         owned = target.name.rpartition(".")[0]
         whole = tree or ast.Module([], [])
-        constants = mentioned(whole, nodes, owned, self.described.tables)
+        constants = mentioned(whole, nodes, owned, self.rng, self.described.tables)
         namer = Namer(target.module, taken)
         self.builder = Builder(self.described, namer, constants, self.instances)
         self.receivers = Receivers(
