@@ -306,9 +306,9 @@ def _to_one(
         score += 8
     elif stem in test.parts[:-1] or f"test_{stem}" in test.parts:
         score += 4
-    module = [part for part in code.with_suffix("").parts if part not in ("src", "lib")]
-    if module and module[-1] == "__init__":
-        module.pop()
+    module = code.parent.parts if code.stem == "__init__" else code.with_suffix("").parts
+    roots = [place for place, part in enumerate(module) if part in ("src", "lib")]
+    module = module[roots[-1] + 1 :] if roots else module  # one of several packages, say
     if ".".join(module) in imported:
         score += IMPORTS
     elif len(module) > 1 and ".".join(module[:-1]) in imported:
