@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CalledAs:
-    """How calls of one function look."""
+    """The ways in which one function is called."""
 
     names: frozenset[str]
     """Bare names: `total(...)`; of `Cart.__init__` the class's."""
@@ -25,7 +25,7 @@ class CalledAs:
 
 
 def called_as(entry_point: str) -> CalledAs:
-    """How a function of this qualified name is called."""
+    """Return the ways in which a function of this qualified name is called."""
     owner, _, name = entry_point.rpartition(".")
     held = owner.partition(".")[0]
     if not owner:

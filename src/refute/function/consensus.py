@@ -1,4 +1,4 @@
-"""What several programs for one task say together about its outputs.
+"""Agreement of several programs for one task on its outputs.
 
 Right programs agree; wrong ones err in different ways. So what most of the programs return is a
 better guess of the right output than any one of them (CodeT, Chen et al. 2022; MBR-exec, Shi et al.
@@ -36,7 +36,7 @@ class Majority:
 
 
 def agree(one: Outcome, other: Outcome) -> bool:
-    """Whether two programs returned the same by value; what raises agrees with nothing."""
+    """Return whether two programs returned equal values; an exception agrees with nothing."""
     if not isinstance(one, Returned) or not isinstance(other, Returned):
         return False
     try:
@@ -46,7 +46,7 @@ def agree(one: Outcome, other: Outcome) -> bool:
 
 
 def majority(column: Sequence[Outcome]) -> Majority | None:
-    """What most programs return for one input, the first seen of equals.
+    """Return what most programs return for one input: the first seen of equal outputs.
 
     None where fewer than half of them return at all (the input is then most likely not allowed),
     and where what they return cannot be compared.
@@ -69,7 +69,7 @@ def majority(column: Sequence[Outcome]) -> Majority | None:
 
 
 def _comparable(outcome: Returned) -> bool:
-    """Whether it holds a value, and all of it; a hostile program may hand back any bytes."""
+    """Return whether it holds a complete value; a hostile program may return any bytes."""
     try:
         outcome.value  # noqa: B018
     except MalformedValue:

@@ -1,4 +1,4 @@
-"""What function-level methods return."""
+"""Results of function-level methods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class State(StrEnum):
-    """What is claimed about a function. In the order in which the claim about several is chosen."""
+    """Claim about a function. For several functions, the first in this order is chosen."""
 
     WRONG = "wrong"
     """An example that is independent of the code shows it, or a crash on a legal input does."""
@@ -65,7 +65,7 @@ Line = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a test did."""
+    """Result of one test."""
 
     id: str
     line: int
@@ -85,7 +85,7 @@ class Ran:
     """Where the exception went through the project, outermost first."""
 
     def executes(self, file: str, node: Function) -> bool:
-        """Whether it executed a line of the function's body."""
+        """Return whether it executed a line of the function's body."""
         body = range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1)
         return not self.lines.get(file, frozenset()).isdisjoint(body)
 
@@ -154,7 +154,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class MethodResult:
-    """What a method found out about one problem: tests, and fixes where it has them."""
+    """Result of a method for one problem: tests, and fixes if it has any."""
 
     given: tuple[UnitTest, ...]
     """The trusted tests it started from (given, and read from the description), hints excluded."""
@@ -186,14 +186,14 @@ class MethodResult:
 
     @property
     def shown(self) -> State:
-        """What is claimed about the code as it was given: wrong, passes or cannot tell."""
+        """Return the claim about the code as given: wrong, passes or cannot tell."""
         if self.failing or self.findings:
             return State.WRONG
         return State.PASSES if self.given else State.CANNOT_TELL
 
     @property
     def state(self) -> State:
-        """What is claimed, the candidates included.
+        """Return the claim, with the candidates taken into account.
 
         *fixed* needs a failing test that the method did not make up itself, no open question among
         the candidates and no reservation.

@@ -244,7 +244,7 @@ def _comes_from_test(outcome: Outcome) -> TypeGuard[Raised]:
 
 
 def _told(outcome: Outcome) -> str:
-    """How a test failed, as far as it says so in words."""
+    """Return how a test failed, as far as its outcome says so in words."""
     if isinstance(outcome, Raised):
         return without_addresses(f"{outcome.type}: {outcome.message}")
     return ""

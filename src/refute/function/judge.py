@@ -79,7 +79,7 @@ class CandidateRanking:
 
 @dataclass(frozen=True, slots=True)
 class JudgeEvidence:
-    """What a judge goes by."""
+    """Evidence that a judge uses."""
 
     tests: tuple[UnitTest, ...] = ()
     """Generated tests."""
@@ -91,7 +91,7 @@ class JudgeEvidence:
 
 
 class Judge(Protocol):
-    """Where the evidence comes from: tests by a model, a reward model, or nothing but behaviour."""
+    """Source of the evidence: tests by a model, a reward model, or behaviour alone."""
 
     async def __call__(
         self, problem: FunctionProblem, candidates: Sequence[str], *, box: AsyncSandbox

@@ -1,4 +1,4 @@
-"""Which functions and methods of a file are looked at, and why others are not."""
+"""Choice of a file's functions and methods to check, and why others are left out."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _why_empty(cls: ast.ClassDef) -> str:
 
 
 def not_there(name: str, tree: ast.Module, path: Path) -> str:
-    """Why a file has no function, method or class of this name to look at."""
+    """Return why a file has no function, method or class of this name to check."""
     functions = functions_in(tree)
     owner, _, last = name.rpartition(".")
     cls = find_class(tree, owner) if owner else None

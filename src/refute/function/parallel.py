@@ -75,7 +75,7 @@ class FunctionUnit:
 
 @dataclass(frozen=True, slots=True)
 class Searching:
-    """What is asked for, the same for every unit."""
+    """Settings of a run, the same for every unit."""
 
     fixing: bool
     """`debug`; else `hunt`."""
@@ -145,7 +145,7 @@ def work_on(
     ask: Callable[[str], Ask] | None = None,
     repairing: Callable[[Module], ProjectRepair] | None = None,
 ) -> Iterator[tuple[FunctionUnit, Found | Skipped]]:
-    """What was found out about each function, in the order in which they are done.
+    """Yield the result for each function, in the order in which they finish.
 
     `jobs`: worker processes; None: one for each core. A unit that cannot be worked on (its module
     does not load) is `Skipped`. `opened` is told of the first sandbox that this process opens. With
@@ -198,7 +198,7 @@ def _solved(
     brief: bool,
     repairing: Callable[[Module], ProjectRepair] | None,
 ) -> Iterator[Found]:
-    """What is found out about the functions of a unit, whose module loads in `box`, which took
+    """Yield the result for each function of a unit. Its module loads in `box`, which took
     the seconds `spent`; `seconds` for one function."""
     if settings.fixing:
         yield from verbs.debug(
@@ -261,7 +261,7 @@ class _Worker:
         return tuple(self.each(unit))
 
     def each(self, unit: FunctionUnit) -> Iterator[Found | Skipped]:
-        """What is found out about the functions of a unit, one after the other."""
+        """Yield the result for each function of a unit, one after the other."""
         start, settings = time.monotonic(), self._settings
         seconds = settings.seconds(unit.share)
         if not seconds:

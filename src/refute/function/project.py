@@ -1,4 +1,4 @@
-"""Where a file lives: its project, its dotted name, and the folders that its imports start from.
+"""Place of a file: its project, its dotted name, and the folders that its imports start from.
 
 Nothing of the project is executed to find them.
 """
@@ -20,7 +20,7 @@ _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where a module lives: what the sandbox must let it read and import."""
+    """Place of a module: what the sandbox must let it read and import."""
 
     name: str
     """The module's dotted name, seen from `import_path[0]`: "shop.pricing"."""
@@ -93,7 +93,7 @@ def _import_root(file: Path, top: Path, project: Path | None) -> Path:
 
 
 def _holds_installed_packages(folder: Path) -> bool:
-    """Whether a folder is one that packages are installed in, or the standard library."""
+    """Return whether packages are installed in a folder, or it is the standard library."""
     if folder.name in ("site-packages", "dist-packages"):
         return True
     if str(folder) in _STANDARD_LIBRARY:
@@ -108,7 +108,7 @@ _STANDARD_LIBRARY = {
 
 
 def _source_folders(project: Path) -> list[Path]:
-    """Where the project keeps its packages: `src`, and what pyproject.toml names."""
+    """Return the folders of the project's packages: `src`, and those in pyproject.toml."""
     named = ["src"]
     try:
         file = project / "pyproject.toml"
@@ -128,7 +128,7 @@ def _source_folders(project: Path) -> list[Path]:
 
 
 def _names_own_folders(file: Path, top: Path, project: Path) -> bool:
-    """Whether the file imports relatively from beyond its package, or by its folders' names."""
+    """Return whether the file imports relatively beyond its package, or by its folders' names."""
     depth = len(file.parent.relative_to(top).parts)
     first = top.relative_to(project).parts[0]
     try:
@@ -149,7 +149,7 @@ def _names_own_folders(file: Path, top: Path, project: Path) -> bool:
 
 
 def _too_wide(folder: Path) -> bool:
-    """Whether a program must not read all of `folder`: a home directory, or what holds one."""
+    """Return whether `folder` is too wide to read: a home directory, or one that holds it."""
     try:
         home = Path.home().resolve()
     except RuntimeError:

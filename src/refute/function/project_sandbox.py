@@ -217,7 +217,7 @@ def _why_not_loaded(module: Module, outcome: Outcome) -> str:
 
 
 def _why_not_found(module: Module, message: str) -> str:
-    """Where a missing import was looked for, and what may help."""
+    """Say where a missing import was looked up, and what may help."""
     missing = message.partition("'")[2].partition("'")[0].partition(".")[0]
     if missing in sys.stdlib_module_names:
         return "; this Python's standard library has no such module here"

@@ -53,7 +53,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionOptions(Asked):
-    """Which functions are looked at, what is known about them, how long, and by whom."""
+    """Options: which functions to check, what is known about them, how long, and by whom."""
 
     targets: tuple[str, ...] = parameter(
         (),
@@ -112,13 +112,13 @@ class Opened:
 
     @property
     def functions(self) -> int:
-        """How many functions there are to look at."""
+        """Return how many functions there are to check."""
         return sum(len(module.functions) for module in self.targets.modules)
 
 
 @dataclass(slots=True)
 class Collected:
-    """What was found out, as far as it went."""
+    """Results, as far as the run went."""
 
     results: list[tuple[Module, Found]] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
@@ -129,7 +129,7 @@ class Collected:
 
     @property
     def states(self) -> list[State]:
-        """What is claimed about each function."""
+        """Return the claim about each function."""
         return [one.state for _, one in self.results]
 
     @property
@@ -167,8 +167,10 @@ def open_subject(subject: FunctionOptions) -> Opened:
 
 
 def is_run(tests: Path) -> bool:
-    """Whether tests are Python files, which are run; else they are values, which are read. Raises
-    `InputError` where there are none."""
+    """Return whether tests are Python files, which are run; else they are values, which are read.
+
+    Raises `InputError` if there are none.
+    """
     if not tests.exists():
         raise InputError(f"{tests}: No such file or directory")
     if tests.is_dir() and not any(tests.rglob("*.py")):

@@ -58,8 +58,8 @@ class Suite:
         }
 
     def score(self, test: Ran, file: str, node: Function, green: int) -> tuple[float, int, int]:
-        """How much a red test suspects a function: by its lines, then by how near it is to where
-        the exception came from, then by how few of the `green` tests execute it."""
+        """Return how much a red test suspects a function: by its lines, then by how near it is to
+        where the exception came from, then by how few of the `green` tests execute it."""
         body = range(first_line(node), (node.end_lineno or node.lineno) + 1)
         own = [(file, line) for line in test.lines.get(file, ()) if line in body]
         near = [place for place, (at, line) in enumerate(test.trail) if at == file and line in body]
@@ -150,7 +150,7 @@ def _run(workspace: Workspace, root: Path, tests: Path) -> Suite:
 
 
 def _no_oracle(test: Ran, again: Ran | None) -> str:
-    """Why a red test says nothing about the code; "": it does."""
+    """Return why a red test says nothing about the code; "" if it does say something."""
     if test.kind == ENDLESS:
         return f"they take longer than {test.message.removeprefix('after ')}"
     if again is None:
@@ -174,7 +174,7 @@ class _Cause(Struct):
 
 
 class _Record(Struct):
-    """What the process that runs the tests writes of one of them, if nobody meddles with it."""
+    """Record of one test by the process that runs the tests, if nobody meddles with it."""
 
     test: str
     line: int

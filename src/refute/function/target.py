@@ -1,4 +1,4 @@
-"""What `hunt` and `debug` are pointed at: files, functions, methods, folders and dotted names.
+"""Targets of `hunt` and `debug`: files, functions, methods, folders and dotted names.
 
 A method goes by its qualified name, `Cart.total`, wherever a function goes by its name.
 

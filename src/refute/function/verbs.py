@@ -1,4 +1,4 @@
-"""What `hunt` and `debug` do with a file, function by function, whatever method finds the tests."""
+"""Work of `hunt` and `debug` on a file, function by function, with any method."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _NO_ORACLE = (
 
 @dataclass(frozen=True, slots=True)
 class Hunt:
-    """What was found out about one function."""
+    """Result of the hunt for one function."""
 
     function: str
     failing: tuple[FailingTest, ...]
@@ -68,18 +68,18 @@ class Hunt:
 
     @property
     def found(self) -> bool:
-        """Whether anything wrong was found."""
+        """Return whether anything wrong was found."""
         return self.state is State.WRONG
 
     @property
     def trouble(self) -> bool:
-        """Whether the method broke, so that nothing is known about the function."""
+        """Return whether the method broke, so that nothing is known about the function."""
         return any(note.startswith(TROUBLE) for note in self.notes)
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """What became of one function. `code` is the whole module with its fix or proposal, if any."""
+    """Fix for one function. `code` is the whole module with its fix or proposal, if any."""
 
     hunt: Hunt
     before: str
@@ -90,17 +90,17 @@ class Fix:
 
     @property
     def state(self) -> State:
-        """What is claimed about the function now."""
+        """Return the claim about the function now."""
         return self.result.state
 
     @property
     def trouble(self) -> bool:
-        """Whether the method broke, so that nothing is known about the function."""
+        """Return whether the method broke, so that nothing is known about the function."""
         return self.hunt.trouble
 
     @property
     def fixed(self) -> bool:
-        """Whether there is a fix that is believed to be right."""
+        """Return whether there is a fix that is believed to be right."""
         return self.state is State.FIXED
 
     def diff(self, name: str) -> str:
@@ -308,7 +308,7 @@ def _guarded(
     ask: Ask | None,
     seconds: float,
 ) -> MethodResult:
-    """What the method finds out; a note where it breaks, so that the other functions go on.
+    """Return the method's result; a note if it breaks, so that the other functions continue.
 
     Raises what is wrong with the input or with what we depend on (sandbox, model, disk); with
     REFUTE_TRACEBACK in the environment everything.

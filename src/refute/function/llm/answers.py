@@ -69,7 +69,7 @@ class WrittenOutput:
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What an answer says about a unit test."""
+    """Parts of a unit test that an answer states."""
 
     call: ast.Call | None
     """The call; one of bare arguments has the function's name put in."""
@@ -130,7 +130,7 @@ def _thinking(text: str) -> bool:
 
 
 def code_spans(text: str) -> list[str]:
-    """What stands between back-ticks, fences and inline code alike, without language names.
+    """Return the text between back-ticks (fences and inline code), without language names.
 
     A fence that is never closed reaches to the end of the text.
     """

@@ -109,7 +109,7 @@ def merge_into_module(module: str, program: str, entry_point: str) -> str | None
 
 
 def _defines(tree: ast.Module, entry_point: str) -> bool:
-    """Whether a program defines the function: as a method of its class, or for itself alone."""
+    """Return whether a program defines the function: in its class or at module level."""
     name = entry_point.rsplit(".", 1)[-1]
     return find_function(tree, entry_point) is not None or find_function(tree, name) is not None
 

@@ -1,4 +1,4 @@
-"""What methods that debug share: Algorithm 2, questions to the model, versions of the code."""
+"""Shared parts of debugging methods: Algorithm 2, questions to the model, code versions."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Revision:
 
     @property
     def passed(self) -> int:
-        """How many tests of the suite it passes."""
+        """Return how many tests of the suite it passes."""
         return 0 if self.trial is None else self.trial.passed
 
 
@@ -113,7 +113,7 @@ async def revise(
     box: AsyncSandbox,
     shown: UnitTest | None = None,
 ) -> Revision:
-    """What the model makes of feedback on a version, run on the same tests."""
+    """Ask the model to revise a version given feedback, and run the result on the same tests."""
     entry_point, request = problem.entry_point, (*version.conversation, user(feedback))
     [answer] = await sampler.draw(request)
     before = "" if problem.whole else version.code
@@ -133,7 +133,7 @@ async def revise(
 
 @dataclass(slots=True)
 class Rounds:
-    """Which new versions are taken, and the record of it."""
+    """Rule that decides which new versions are taken, and the record of its decisions."""
 
     guard: bool
     """Take none that fails a certain test which the version before it passes (`Options.guard`)."""
@@ -166,7 +166,7 @@ class Rounds:
         return accepted
 
     def _verdict(self, before: Revision, after: Revision) -> tuple[bool, str]:
-        """Whether a new version is taken, and why, in one line."""
+        """Return whether a new version is taken, and why, in one line."""
         if after.unreadable is not None:
             return False, after.unreadable.told
         if after.code == before.code and not self.unchanged:

@@ -17,7 +17,7 @@ _LIMITS = Limits(cpu=1.0, memory=512 << 20)
 
 @dataclass(frozen=True, slots=True)
 class SuiteRun:
-    """What a version of the code did on a suite."""
+    """Results of a version of the code on a suite."""
 
     tests: tuple[UnitTest, ...]
     outcomes: tuple[Outcome, ...]
@@ -26,7 +26,7 @@ class SuiteRun:
 
     @property
     def passed(self) -> int:
-        """How many tests it passes; the pass rate is this over the size of the suite."""
+        """Return how many tests it passes; the pass rate is this over the size of the suite."""
         return sum(self.verdicts)
 
     @property

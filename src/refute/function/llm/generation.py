@@ -33,7 +33,7 @@ Generator = Literal["random", "prompted"]
 
 @dataclass(frozen=True, slots=True)
 class CallShape:
-    """What is known about how the function is called."""
+    """Known facts about how the function is called."""
 
     subject: DescribedFunction
     keyword_only: tuple[str, ...] = ()
@@ -112,7 +112,7 @@ async def build_ut(
 
 
 def _is_new(source: str | None, tried: set[str]) -> bool:
-    """Whether there is a call, and it was not tried before; it is remembered."""
+    """Return whether there is a call that was not tried before; remember it."""
     if source is None or source in tried:
         return False
     tried.add(source)
@@ -120,7 +120,7 @@ def _is_new(source: str | None, tried: set[str]) -> bool:
 
 
 def voted_on(proposal: ProposedTest, held: Vote | None) -> Attempt:
-    """What became of a new input; without a vote a test keeps the output stated with it."""
+    """Return the attempt for a new input; without a vote, a test keeps its stated output."""
     attempt = unasked(proposal)
     output = attempt.stated if held is None else held.winner
     if output is None:
@@ -241,7 +241,7 @@ def _admitted(output: Output | Unreadable, raises: bool) -> Output | Unreadable:
 
 
 def same_output(one: Output, other: Output) -> bool:
-    """Whether two expected outputs are the same by value, `other` taken for the right one."""
+    """Return whether two expected outputs are equal by value; `other` is taken as right."""
     if one.raises is not None or other.raises is not None:
         return one.raises == other.raises
     return equal(one.value, other.value)
@@ -324,7 +324,7 @@ def to_continue(request: Sequence[Message], proposal: ProposedTest) -> list[Mess
 
 
 def shape_of(problem: FunctionProblem) -> CallShape:
-    """How the function is called, from the code under test."""
+    """Return how the function is called, according to the code under test."""
     about = subject(problem.description, problem.entry_point, problem.code)
     tree = try_parse(problem.code)
     function = find_function(tree, problem.entry_point) if tree is not None else None

@@ -19,7 +19,7 @@ _RUN = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingOptions:
-    """What every method has that asks a model."""
+    """Options of every method that asks a model."""
 
     temperature: float = parameter(0.7, "Of sampling.", at_least=0)
     top_p: float = parameter(0.9, "Of sampling.", above=0, at_most=1)
@@ -30,7 +30,7 @@ class SamplingOptions:
         checked(type(self), {one.name: getattr(self, one.name) for one in fields(self)})
 
     def sampling(self, seed: int) -> Sampling:
-        """How the samples of run number `seed` are drawn: other runs get other samples."""
+        """Return how to draw the samples of run number `seed`: other runs get other samples."""
         return Sampling(
             temperature=self.temperature,
             top_p=self.top_p,
@@ -41,7 +41,7 @@ class SamplingOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteOptions(SamplingOptions):
-    """What every method has that makes a suite of tests (Algorithm 1).
+    """Options of every method that makes a suite of tests (Algorithm 1).
 
     Without slots: `Options` has it beside another base that has some.
     """
@@ -71,11 +71,11 @@ class SuiteOptions(SamplingOptions):
 
     @property
     def tries(self) -> int:
-        """How many inputs BuildUT asks for, at most."""
+        """Return how many inputs BuildUT asks for, at most."""
         return self.tries_per_test * self.n
 
     def vote_sampling(self, usual: Sampling) -> Sampling:
-        """How the samples of a vote are drawn, where others are drawn as `usual`."""
+        """Return how to draw the samples of a vote, where others are drawn as `usual`."""
         hot, most = self.vote_temperature, self.vote_tokens
         return replace(
             usual,
@@ -86,7 +86,7 @@ class SuiteOptions(SamplingOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditOptions(SamplingOptions):
-    """What every method has that lets a model edit code."""
+    """Options of every method that lets a model edit code."""
 
     m: int = parameter(
         3, "Rounds of debugging; 0: tests only.", flag="--rounds", at_least=0, at_most=100
@@ -99,7 +99,7 @@ class EditOptions(SamplingOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DebugOptions(EditOptions):
-    """What every method has that debugs with failing tests (Algorithm 2)."""
+    """Options of every method that debugs with failing tests (Algorithm 2)."""
 
     backtrack: bool = parameter(True, "Discard edits that do not raise the pass rate.")
     ties: bool = parameter(False, "Take edits that leave the pass rate as it is, too.")
@@ -112,7 +112,7 @@ class DebugOptions(EditOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options(DebugOptions, SuiteOptions):
-    """What a method's figures depend on; every ablation of the paper is one of these."""
+    """Options that a method's figures depend on; every ablation of the paper is one of these."""
 
 
 _ABLATIONS = (

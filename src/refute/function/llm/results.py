@@ -1,4 +1,4 @@
-"""What happened while a method worked on one problem, and the result that it comes to."""
+"""Record of a method's work on one problem, and its result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Unreadable(StrEnum):
-    """Why an answer, or a part of it, could not be used. Counted, never dropped."""
+    """Reason why an answer, or a part of it, could not be used. Counted, never dropped."""
 
     EMPTY = "empty"
     """No text, or the answer ended in the middle of its reasoning."""
@@ -50,7 +50,7 @@ class Unreadable(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a call should do: return `value`, or raise the exception named `raises`."""
+    """Expected outcome of a call: return `value`, or raise the exception named `raises`."""
 
     value: Any = None
     raises: str | None = None
@@ -90,7 +90,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """What BuildUT made for one version of the code."""
+    """Tests that BuildUT made for one version of the code."""
 
     attempts: tuple[Attempt, ...] = ()
 
@@ -127,7 +127,7 @@ class EditRound:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """How a method with a language model came to its result."""
+    """Steps by which a method with a language model reached its result."""
 
     sampled: tuple[UnitTest | None, ...] = ()
     """The first n answers as they came, without vote and with repetitions: what the paper's
@@ -202,7 +202,7 @@ def conclusion(
 
 
 def wanted(options: SamplingOptions) -> int:
-    """How many tests a suite shall have; 0 for a method that makes none."""
+    """Return how many tests a suite should have; 0 for a method that makes none."""
     return int(getattr(options, "n", 0))
 
 

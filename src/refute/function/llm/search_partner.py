@@ -77,9 +77,9 @@ async def mutant_outcomes(
     calls: Sequence[Invocation],
     box: AsyncSandbox,
 ) -> list[list[Outcome]]:
-    """What the likeliest single edits of the code that pass `tests` do on `calls`.
+    """Run the likeliest single edits of the code that pass `tests` on `calls`: a row for each.
 
-    None for code that does not parse. Raises `SandboxUnavailable`.
+    No rows for code that does not parse. Raises `SandboxUnavailable`.
     """
     tree = try_parse(problem.code)
     if tree is None or not calls:

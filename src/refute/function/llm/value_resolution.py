@@ -1,4 +1,4 @@
-"""From what an answer writes to values: literals are read, all else is evaluated in the sandbox.
+"""Values of what an answer writes: literals are read, all else is evaluated in the sandbox.
 
 An expected output is evaluated without the names of any program: were they visible, an answer such
 as ``f(3)`` would make the code under test its own judge. Each expression has a process of its own,

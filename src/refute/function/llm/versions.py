@@ -48,7 +48,7 @@ class Version:
 
     @property
     def plausible(self) -> bool:
-        """Whether it passes every certain test."""
+        """Return whether it passes every certain test."""
         return all(self.certain.verdicts)
 
 
@@ -168,7 +168,7 @@ def _beats(version: Version, given: Version) -> bool:
 
 
 def _agree(outcomes: Sequence[Outcome]) -> bool:
-    """Whether two programs returned the same value."""
+    """Return whether two programs returned the same value."""
     values = []
     for outcome in outcomes:
         if isinstance(outcome, Returned):
@@ -289,7 +289,7 @@ def _attempt(one: Input) -> Attempt:
 def round_edits(
     number: int, readings: Sequence[FixAnswer], before: Version, best: Version, versions: Versions
 ) -> list[EditRound]:
-    """What became of the answers of a round, and of the code: `best` came after `before`."""
+    """Return a round's edits and what became of them; `best` came after `before`."""
     edits: list[EditRound] = []
     seen: list[Version] = []
     for one in readings:

@@ -106,7 +106,7 @@ class Member:
 
     @property
     def weight(self) -> int:
-        """How much it says that it was written: nothing, where a search made it to fit."""
+        """Return 1, or 0 for a program that a search made to fit."""
         return self.origin != "search"
 
 
@@ -388,7 +388,7 @@ def _attempt(number: int, claim: Claim) -> Attempt:
 
 
 def _says(vote: Vote, outcome: Outcome) -> bool:
-    """Whether a program returns what the vote came to."""
+    """Return whether a program returns the winner of the vote."""
     winner = vote.winner
     if winner is None:
         return False
@@ -396,7 +396,7 @@ def _says(vote: Vote, outcome: Outcome) -> bool:
 
 
 def _likeness(code: str, other: str) -> float:
-    """How much of the text is the same, in [0, 1]."""
+    """Return the share of the text that is the same, in [0, 1]."""
     return difflib.SequenceMatcher(None, code.split("\n"), other.split("\n")).ratio()
 
 

@@ -79,7 +79,7 @@ def most_asked(options: Options) -> int:
 
 @dataclass(slots=True)
 class Allowance:
-    """How many more samples may be asked for."""
+    """Number of samples that may still be asked for."""
 
     left: int
 

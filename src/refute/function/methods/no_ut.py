@@ -61,7 +61,7 @@ async def no_ut(problem: FunctionProblem, *, ctx: Context, options: EditOptions)
 
 
 def finds_fault(feedback: str) -> bool | None:
-    """Whether feedback says that the code is wrong; None where it does not decide.
+    """Return whether feedback says that the code is wrong; None if it does not decide.
 
     The last such statement counts.
     """

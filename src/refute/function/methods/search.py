@@ -12,7 +12,7 @@ from refute.function.contract import MethodResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """What the engine's figures depend on."""
+    """Options that the engine's figures depend on."""
 
     budget: float = parameter(10.0, "Seconds for one problem.", above=0)
     max_candidates: int | None = parameter(

@@ -1,4 +1,4 @@
-"""Which values an annotation allows, as far as it is understood.
+"""Values that an annotation allows, as far as it is understood.
 
 Names are looked up in the module under test: `NewType`, type aliases and `TypedDict`s are read as
 what they stand for; members of its enums, and its dataclasses and named tuples, are written down
@@ -223,7 +223,7 @@ def annotated(
 
 
 def element_of(name: str, scale: Numbers, words: tuple[str, ...]) -> Domain:
-    """What stands in a list of that name."""
+    """Return the domain of the elements of a list of that name."""
     if TEXTS_NAMES.search(name):
         return Domain((text_of(words),))
     if GRID_NAMES.search(name):

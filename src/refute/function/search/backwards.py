@@ -201,7 +201,7 @@ def _files(tests: Iterable[str]) -> tuple[str, ...]:
 def _reservations(
     one: _Fix, held: _Held, red: Sequence[Ran], green: Sequence[Ran], file: str
 ) -> Iterator[str]:
-    """Why a fix is no more than a proposal."""
+    """Yield the reasons why a fix is only a proposal."""
     if len(one.turned) < len(red):
         yield f"{len(red) - len(one.turned)} of {len(red)} failing tests still fail"
     if len(one.turned) == 1 and not any(test.executes(file, one.tried.node) for test in green):

@@ -101,7 +101,7 @@ def distinct(trial: Trial, survivors: Sequence[TrialResult]) -> list[TrialResult
 
 
 def behaviour(outcomes: Sequence[Outcome]) -> tuple[object, ...]:
-    """What counts as the same behaviour: values by their bytes, exceptions by their type."""
+    """Return what counts as the same behaviour: bytes of values, types of exceptions."""
     return tuple(o.type if isinstance(o, Raised) else o for o in outcomes)
 
 
@@ -111,7 +111,7 @@ def observed(
     calls: Sequence[Invocation],
     count: int | None = None,
 ) -> list[list[Outcome]]:
-    """What edited programs do on `calls`; the first `count` of them (None: all) as one compares.
+    """Run edited programs on `calls`; the first `count` outcomes (None: all) are made comparable.
 
     An example in a session shows a text: without the addresses in it; an exception is one. What a
     scenario shows is made a text, too.
@@ -126,7 +126,7 @@ def observed(
 
 
 def compared(call: Invocation, outcome: Outcome) -> Outcome:
-    """What an input did, as one compares (see `observed`)."""
+    """Return the outcome of an input in the form that is compared (see `observed`)."""
     if isinstance(call, Scenario):
         return told(outcome)
     if not isinstance(call, DoctestSession) or not isinstance(outcome, Returned):
@@ -318,7 +318,7 @@ def rivals(clusters: Sequence[Cluster], before: Sequence[Outcome]) -> list[Clust
 
 
 def _goes_further(first: Cluster, other: Cluster, before: Sequence[Outcome]) -> bool:
-    """Whether `other` does what `first` does wherever that changes anything.
+    """Return whether `other` does what `first` does wherever `first` changes anything.
 
     Where no input shows a change of the first, every other would: that tells nothing.
     """
@@ -365,13 +365,13 @@ def vote(clusters: Sequence[Cluster], index: int) -> float:
 
 
 def crashing(cluster: Cluster, inputs: Sequence[tuple[Invocation, Tier]]) -> bool:
-    """Whether it crashes on many inputs like the examples': it is no fix then."""
+    """Return whether it crashes on many inputs like the examples'; then it is not a fix."""
     inside = [o for o, (_, tier) in zip(cluster.outcomes, inputs, strict=True) if not tier]
     return sum(not isinstance(o, Returned) for o in inside) > 0.3 * len(inside)
 
 
 def believable(clusters: Sequence[Cluster], part: float, tests: Sequence[UnitTest]) -> bool:
-    """Whether the first cluster may be believed: one example alone fits many wrong programs.
+    """Return whether to believe the first cluster: one example fits many wrong programs.
 
     `part`: its share (`shares`). How much one example says depends on its output: a truth value is
     met by accident half of the time, a number now and then, a long list hardly ever. Thresholds
@@ -389,7 +389,7 @@ def believable(clusters: Sequence[Cluster], part: float, tests: Sequence[UnitTes
 
 
 def met_by_accident(test: UnitTest) -> bool:
-    """Whether many a wrong program does what the test expects: a truth value, None, no output."""
+    """Return whether many wrong programs pass the test, as it expects a bool, None or no output."""
     if isinstance(test.expected, Want):
         return test.expected.raised is None and (test.expected.text or "").strip() in _POOR
     return isinstance(test.call, Call) and (
@@ -401,7 +401,7 @@ _POOR = ("", "True", "False", "None")
 
 
 def is_silent(test: UnitTest) -> bool:
-    """Whether it says no more than that nothing is raised, as examples of methods do that prepare
+    """Return whether it only says that nothing is raised, as examples of methods do that prepare
     others: any edit that leaves out what raises passes it."""
     want, call = test.expected, test.call
     if not isinstance(want, Want) or not isinstance(call, DoctestSession):
@@ -436,12 +436,12 @@ def shares(clusters: Sequence[Cluster], before: Sequence[Outcome]) -> list[float
 
 
 def differs(a: Outcome, b: Outcome) -> bool:
-    """Whether two outcomes are different and both were observed."""
+    """Return whether two outcomes are different and both were observed."""
     if isinstance(a, NotRun) or isinstance(b, NotRun) or (_unclear(a) and _unclear(b)):
         return False
     return behaviour([a]) != behaviour([b])
 
 
 def _unclear(outcome: Outcome) -> bool:
-    """Whether a value came back that nobody can compare, such as a function."""
+    """Return whether a value came back that cannot be compared, such as a function."""
     return isinstance(outcome, Returned) and not outcome.complete

@@ -1,4 +1,4 @@
-"""How much nearer an output came to the expected one, for choosing first halves of pairs."""
+"""Closeness of an output to the expected one, for choosing first halves of pairs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["closeness", "progress"]
 
 
 def closeness(outcome: Outcome, expected: Expected) -> float:
-    """From 0 (no value at all) to 1 (equal)."""
+    """Return how close an outcome is: from 0 (no value at all) to 1 (equal)."""
     if not isinstance(outcome, Returned) or expected.raises is not None:
         return 0.0
     try:
@@ -28,7 +28,7 @@ def closeness(outcome: Outcome, expected: Expected) -> float:
 
 
 def _shown(shown: Any, want: Want) -> float:
-    """How near what an example showed came to what it must show: as values where both are some."""
+    """Return how close an example's output is to the wanted one: as values if both are values."""
     if shows(shown, want):
         return 1.0
     text, raised, _ = shown

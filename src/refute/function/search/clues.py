@@ -1,4 +1,4 @@
-"""What code, signature and description say about arguments, without running anything."""
+"""Clues about arguments in code, signature and description, without running anything."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Clues:
 
     @property
     def required(self) -> int:
-        """How many of the parameters, from the first, hold all that a call must give."""
+        """Return how many parameters, from the first, include all that a call must give."""
         return max((n for n, p in enumerate(self.parameters, 1) if not p.default), default=0)
 
 
@@ -277,7 +277,7 @@ def _used(
     scale: Numbers,
     words: tuple[str, ...],
 ) -> Part | None:
-    """What the operations on the parameter say: `s.split`, `for a, b in pairs`, `n % 2`."""
+    """Return what operations say about the parameter: `s.split`, `for a, b in pairs`, `n % 2`."""
     sequence = number = False
     for node in ast.walk(function):
         if isinstance(node, ast.Attribute) and _is(node.value, name):

@@ -1,4 +1,4 @@
-"""How likely a fix, or a test that the fixes predict, is right: two small calibrated maps.
+"""Confidence in a fix, or in a test that the fixes predict: two small calibrated maps.
 
 Both are logistic functions of a few plain quantities. Their coefficients were fitted on the
 development halves alone (bugs put into real packages by `benchmarks/mutants.py --half dev`, and

@@ -1,4 +1,4 @@
-"""What can be shown to be wrong without knowing the right output.
+"""Faults that can be shown without knowing the right output.
 
 A finding is reported when the code under test fails to load, raises `NameError` for a name that its
 module binds nowhere, or is described by examples that contradict each other.

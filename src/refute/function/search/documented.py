@@ -170,7 +170,7 @@ def _parsed(text: str) -> ast.expr | None:
 
 
 def _is_annotation(node: ast.expr) -> bool:
-    """Whether it has the form of one: names, also with others in brackets, alternatives."""
+    """Return whether it looks like an annotation: names, also with brackets, or alternatives."""
     match node:
         case ast.Name() | ast.Constant(value=None):
             return True
@@ -203,7 +203,7 @@ class Refusal:
     bound: Any
 
     def refuses(self, value: Any) -> bool:
-        """Whether the guard raises for the value; False where it cannot be compared."""
+        """Return whether the guard raises for the value; False if it cannot be compared."""
         try:
             return _HOLDS[self.test](len(value) if self.length else value, self.bound)
         except TypeError:

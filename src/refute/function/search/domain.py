@@ -1,4 +1,4 @@
-"""Which values an argument may take, learnt from the values it took: the evident precondition.
+"""Values that an argument may take, learnt from those it took: the evident precondition.
 
 A domain is a union of parts, one for each kind of value. A part can say whether it accepts a value,
 draw one at random, list neighbours of one, and name the edges that the seen values stop short of.
@@ -39,7 +39,7 @@ class Part(Protocol):
     """One kind of value of a domain."""
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value belongs to this part of the domain."""
+        """Return whether the value belongs to this part of the domain."""
         ...
 
     def sample(self, rng: Random, room: int = ...) -> Any:
@@ -62,7 +62,7 @@ class Constants:
     values: tuple[Any, ...]
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value belongs to this part of the domain."""
+        """Return whether the value belongs to this part of the domain."""
         return any(type(value) is type(one) and equal(value, one) for one in self.values)
 
     def sample(self, rng: Random, room: int = 1) -> Any:
@@ -97,7 +97,7 @@ class Numbers:
         return low, -1.0 if self.high <= -1 else reach
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value belongs to this part of the domain."""
+        """Return whether the value belongs to this part of the domain."""
         low, high = self.bounds()
         return type(value) is self.type and low <= value <= high
 
@@ -172,7 +172,7 @@ class Sequences:
     places: tuple[Domain, ...] = ()
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value belongs to this part of the domain."""
+        """Return whether the value belongs to this part of the domain."""
         if type(value) is not self.type:
             return False
         if self.places:
@@ -275,7 +275,7 @@ class Mappings:
     """When not empty, records: every dictionary has these keys, each with its own domain."""
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value belongs to this part of the domain."""
+        """Return whether the value belongs to this part of the domain."""
         if self.fields:
             return (
                 type(value) is dict
@@ -327,7 +327,7 @@ class Domain:
     parts: tuple[Part, ...] = ()
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value belongs to any part."""
+        """Return whether the value belongs to any part."""
         return any(part.accepts(value) for part in self.parts)
 
     def sample(self, rng: Random, room: int = ROOM) -> Any:
@@ -387,7 +387,7 @@ def learn(
 
 
 def is_tame(number: float) -> bool:
-    """Whether one can reckon with a number: finite, and a float even where it is doubled often."""
+    """Return whether a number is safe to calculate with: finite, even if doubled many times."""
     return abs(number) < _WILD
 
 

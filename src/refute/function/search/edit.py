@@ -105,7 +105,7 @@ def copy_of(node: _Node) -> _Node:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two trees are equal up to positions (constants by type and value)."""
+    """Return whether two trees are equal up to positions (constants by type and value)."""
     if a is b:
         return True
     if a.__class__ is not b.__class__:

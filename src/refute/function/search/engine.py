@@ -73,7 +73,7 @@ LIKELY = 0.3
 
 @dataclass(slots=True)
 class _State:
-    """What `search` collects on its way."""
+    """Data that `search` collects as it runs."""
 
     trusted: list[UnitTest]
     hints: list[UnitTest]
@@ -212,7 +212,7 @@ def search(
 
 
 def _alone(problem: FunctionProblem, trusted: Sequence[UnitTest]) -> bool:
-    """Whether there is one example, and one that says what other inputs look like."""
+    """Return whether there is only one example, and it shows what other inputs look like."""
     known = [test.call for test in trusted]
     return len(trusted) == 1 and not evident_precondition(problem, known).guessed
 
@@ -220,7 +220,7 @@ def _alone(problem: FunctionProblem, trusted: Sequence[UnitTest]) -> bool:
 def _reservations(
     first: Candidate, clusters: Sequence[Cluster], examples: int, believed: bool
 ) -> Iterator[str]:
-    """Why the first fix is no more than a proposal."""
+    """Yield the reasons why the first fix is only a proposal."""
     confidence = first.confidence or 0.0
     for test in clusters[0].lost[:1]:
         yield f"{test.source} passes now and would fail"
@@ -231,7 +231,7 @@ def _reservations(
 
 
 def changed_elsewhere(before: ast.Module, after: ast.Module, entry_point: str) -> Iterator[str]:
-    """What a fix changes outside of the function that was asked about: others may rely on it."""
+    """Yield what a fix changes outside the requested function: others may rely on it."""
     own = entry_point.partition(".")[0]
     method, changed = find_function(before, entry_point), find_function(after, entry_point)
     if own != entry_point and method is not None and changed is not None and same(method, changed):
@@ -244,7 +244,7 @@ def changed_elsewhere(before: ast.Module, after: ast.Module, entry_point: str) -
 
 
 def untold(likely: Sequence[Cluster], inputs: Sequence[tuple[Invocation, Tier]]) -> list[str]:
-    """Where fixes that are nearly as likely differ on examples with other values in them."""
+    """Say where fixes that are nearly as likely differ on examples with other values in them."""
     for index, (call, _) in enumerate(inputs):
         outcomes = [cluster.outcomes[index] for cluster in likely]
         if is_staged(call) and any(differs(outcomes[0], one) for one in outcomes[1:]):
@@ -321,7 +321,7 @@ def _failing(
 def _without_oracle(
     problem: FunctionProblem, state: _State, seed: int, box: Timed
 ) -> list[Finding]:
-    """What can be shown when no trusted test fails."""
+    """Return what can be shown when no trusted test fails."""
     from refute.function.search.crashes import find_crashes, unbound_names
 
     count = len(state.trusted)

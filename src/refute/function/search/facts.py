@@ -1,4 +1,4 @@
-"""What the operators know about a program: its names, constants, words, and rough types."""
+"""Facts that the operators use about a program: names, constants, words, rough types."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class CodeFacts:
     """Id of a function -> its `*args` and its `**options`, where it never reads them."""
 
     def idle(self, name: str) -> bool:
-        """Whether a variable is never read although its name does not say that it is not to be."""
+        """Return whether a variable is never read although its name does not begin with `_`."""
         return not self.used.get(name) and not name.startswith("_")
 
 
@@ -188,12 +188,12 @@ def type_of(node: ast.AST, facts: CodeFacts) -> str:
 
 
 def may_be(node: ast.AST, facts: CodeFacts, *kinds: str) -> bool:
-    """Whether the expression's rough type is unknown or one of `kinds`."""
+    """Return whether the expression's rough type is unknown or one of `kinds`."""
     return suits(type_of(node, facts), kinds)
 
 
 def fits(site: Site, name: str, facts: CodeFacts) -> bool:
-    """Whether a variable could stand at a site as far as rough types tell."""
+    """Return whether a variable could stand at a site, as far as rough types tell."""
     here, there = type_of(site.node, facts), facts.types.get(name, "?")
     numbers = {"int", "float", "num", "bool"}
     return "?" in (here, there) or here == there or {here, there} <= numbers

@@ -56,7 +56,7 @@ REFUEL = "__refuel__()"
 
 
 def is_mark(node: object) -> bool:
-    """Whether the node was put in by this module."""
+    """Return whether this module inserted the node."""
     return getattr(node, "_refute_mark", False) is True
 
 

@@ -45,7 +45,7 @@ HEAD = 400
 
 
 class Tier(IntEnum):
-    """How far an input is from the known ones."""
+    """Distance of an input from the known ones."""
 
     IN_DOMAIN = 0
     EDGE = 1
@@ -135,7 +135,7 @@ def _proposals(
 
 
 def _strays(args: tuple[Any, ...], condition: Precondition, clues: Clues) -> bool:
-    """Whether an argument that is one of a few values is another one."""
+    """Return whether an argument with a few known values has another value."""
     triples = zip(clues.parameters, condition.domains, args, strict=False)
     return any(
         one.choices and all(isinstance(part, Constants) for part in domain.parts)

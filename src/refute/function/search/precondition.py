@@ -43,7 +43,7 @@ Relation = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Precondition:
-    """What known inputs (or, without any, the clues) suggest about right arguments."""
+    """Conditions on right arguments that known inputs (or, without any, the clues) suggest."""
 
     domains: tuple[Domain, ...]
     relations: tuple[Relation, ...] = ()
@@ -52,7 +52,7 @@ class Precondition:
     """No input was known: the domains are guesses."""
 
     def holds(self, args: Sequence[Any]) -> bool:
-        """Whether arguments look like the known ones, in number, singly and together."""
+        """Return whether arguments look like the known ones, in number, singly and together."""
         if len(args) not in self.arities:
             return False
         return all(

@@ -1,4 +1,4 @@
-"""What of a module a function may use, by names: the rest of a large file is none of its business.
+"""Part of a module that a function may use, by names; the rest of a large file is ignored.
 
 Facts and edits come from this part only. A function that another module or a registry hands over
 is not found by its name, but by having been reached (`also`). Also here: whether calling it changes
@@ -120,7 +120,7 @@ _HARMLESS = re.compile(
 
 
 def keeps_state(tree: ast.Module, names: Iterable[str]) -> bool:
-    """Whether calls of functions called `names` may leave something behind in the module.
+    """Return whether calls of functions called `names` may leave state behind in the module.
 
     By names, on the careful side: a function that may reach a statement which stores into something
     that outlives a call keeps state.
@@ -168,7 +168,7 @@ def _assigned(node: ast.stmt) -> Iterator[str]:
 
 
 def _is_instance(node: ast.stmt) -> bool:
-    """Whether what is bound may be an object with a state of its own, by the look of it."""
+    """Return whether the bound value looks like an object with a state of its own."""
     value = getattr(node, "value", None)
     if not isinstance(value, ast.Call):
         return False
@@ -178,7 +178,7 @@ def _is_instance(node: ast.stmt) -> bool:
 def _changes(
     node: ast.AST, lasting: set[str], instances: set[str], own: set[str], *, closures: bool
 ) -> bool:
-    """Whether a definition holds a statement that changes what outlives a call.
+    """Return whether a definition holds a statement that changes what outlives a call.
 
     `own`: local names of the functions around; `closures`: those of an outer function last too,
     since it is a decorator.
@@ -217,7 +217,7 @@ def _remembers(node: Function) -> bool:
 
 
 def _stores(node: ast.AST, own: set[str], lasting: set[str], closures: bool) -> bool:
-    """Whether it stores into an item or attribute of what lasts."""
+    """Return whether it stores into an item or attribute of an object that outlives a call."""
     if not isinstance(node, ast.Subscript | ast.Attribute):
         return False
     if isinstance(node.ctx, ast.Load):
@@ -233,7 +233,7 @@ def _stores(node: ast.AST, own: set[str], lasting: set[str], closures: bool) -> 
 def _calls(
     node: ast.AST, own: set[str], lasting: set[str], instances: set[str], closures: bool
 ) -> bool:
-    """Whether it is a call that changes what lasts."""
+    """Return whether it is a call that changes what outlives it."""
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Name):

@@ -1,4 +1,4 @@
-"""What of a module is made anew when a function that runs during its import is changed.
+"""Parts of a module to execute again when a function that runs during its import changes.
 
 A candidate is put into the loaded module. Where the function ran while the module was imported,
 what that left behind is stale: here are the assignments that make it, to be executed again for each

@@ -57,7 +57,7 @@ REACH_BONUS = 1.0
 
 @dataclass(slots=True)
 class Repair:
-    """What the search for a fix found."""
+    """Result of the search for a fix."""
 
     tests: tuple[UnitTest, ...]
     """Failing ones first."""
@@ -75,7 +75,7 @@ class Repair:
 
     @property
     def fails(self) -> bool:
-        """Whether the code under test fails a test."""
+        """Return whether the code under test fails a test."""
         return not all(self.passed)
 
 
@@ -340,7 +340,7 @@ def _places(edit: Edit) -> tuple[object, ...]:
 
 
 def _alike(one: Edit, other: Edit) -> bool:
-    """Whether two edits of the same places are the same one, listed twice."""
+    """Return whether two edits of the same places are the same edit, listed twice."""
     return all(same(a.new, b.new) for a, b in zip(one.changes, other.changes, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""What is shown of the chosen fixes: the user's source with the edit, and the tests it predicts."""
+"""Display of the chosen fixes: the user's source with the edit, and the predicted tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where edits can happen: every expression and statement with what surrounds it."""
+"""Places where edits can happen: every expression and statement with its surroundings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(slots=True)
 class Scope:
-    """What surrounds a site; one object is shared by all sites of a statement."""
+    """Surroundings of a site; all sites of a statement share one object."""
 
     function: FunctionNode | None
     stmt: ast.stmt | None
@@ -46,7 +46,7 @@ class Site:
 
     @property
     def is_test(self) -> bool:
-        """Whether only the truth of the expression matters."""
+        """Return whether only the truth of the expression matters."""
         if self.field == "test" or self.field == "ifs":
             return True
         if isinstance(self.owner, ast.UnaryOp):

@@ -41,8 +41,8 @@ TRIED = 160
 
 
 def needs_stage(problem: FunctionProblem) -> bool:
-    """Whether calls of the function with plain values show nothing: it needs an object, or a loop
-    of events."""
+    """Return whether calls with plain values show nothing: the function needs an object, or an
+    event loop."""
     tree = try_parse(problem.code)
     function = None if tree is None else find_function(tree, problem.entry_point)
     if function is None:
@@ -53,7 +53,7 @@ def needs_stage(problem: FunctionProblem) -> bool:
 
 
 def is_staged(call: Invocation) -> TypeGuard[DoctestSession | Scenario]:
-    """Whether this is more than a call and what it returns."""
+    """Return whether this is more than a call and what it returns."""
     return isinstance(call, DoctestSession | Scenario)
 
 

@@ -59,7 +59,7 @@ class Texts:
         )
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value belongs to this part of the domain."""
+        """Return whether the value belongs to this part of the domain."""
         if type(value) is not str or not min(self.shortest, 1) <= len(value):
             return False
         if self.vocabulary:

@@ -69,7 +69,7 @@ class TrialResult:
 
     @property
     def fits(self) -> bool:
-        """Whether it passed every test."""
+        """Return whether it passed every test."""
         return all(self.passed)
 
 
@@ -110,14 +110,16 @@ class Trial:
         self.order(self.tests)
 
     def facts(self, description: str) -> CodeFacts:
-        """What edits go by: of the part of the module that matters, and its neighbours' names."""
+        """Return facts for edits: of the relevant part of the module, and its neighbours' names."""
         near = neighbours(self.tree, self.entry_point)
         return gather(self.focus, description, near, vocabulary(self.tree, self.entry_point))
 
     def parts(self) -> tuple[ast.Module, ast.Module]:
-        """What is worth editing: the function or class that was asked about; and the rest, that
-        which it names first, and before it the other methods of its class, without what makes the
-        arguments of the tests: it is taken as right."""
+        """Return what is worth editing: the requested function or class, and the rest.
+
+        The rest begins with the other methods of its class, then what it names. Code that makes
+        the arguments of the tests is taken as right and left out.
+        """
         own = self.entry_point.partition(".")[0]
         mine = [stmt for stmt in self.focus.body if getattr(stmt, "name", None) == own]
         if not mine:
@@ -151,7 +153,7 @@ class Trial:
 
     @property
     def calls(self) -> list[Invocation]:
-        """What the tests run, in their order."""
+        """Return what the tests run, in their order."""
         return [test.call for test in self.tests]
 
     @property
@@ -171,7 +173,7 @@ class Trial:
             raise OutOfBudget
 
     def listing(self, part: float = 0.5) -> float:
-        """When to stop listing edits, so that the rest of the time that is left is for running."""
+        """Return when to stop listing edits, so that the rest of the time is left to run them."""
         if self.max_candidates is not None:
             return math.inf
         now = time.monotonic()
@@ -257,7 +259,7 @@ class Trial:
                 yield edits, weight, program
 
     def _waited(self, seconds: float) -> bool:
-        """Whether it took so long to compile what is pending that it is run at once."""
+        """Return whether compiling what is pending took so long that it is run at once."""
         if self.max_candidates is not None:
             return False
         return seconds > max(0.1, 0.5 * (self.deadline - time.monotonic()))
@@ -384,14 +386,14 @@ class Trial:
         return set()
 
     def _alone(self, test: UnitTest) -> Outcome:
-        """What the code under test does, as it is, in a process of its own."""
+        """Run a test on the unchanged code under test, in a process of its own."""
         limits = self.within(Limits(cpu=0.5, wall=2.0))
         return self.box.run(Program(self.code, self.entry_point), [test.call], limits)[0]
 
     def behaviours(
         self, edited: Sequence[Sequence[Edit]], inputs: Sequence[Invocation]
     ) -> list[list[Outcome]]:
-        """What edited programs do on `inputs`, each with a full tank; `TimedOut`: it ran dry.
+        """Run edited programs on `inputs`, each with a full tank; `TimedOut`: it ran dry.
 
         The deadline is of the search for candidates: to compare those found, time is kept back.
         """
@@ -429,7 +431,7 @@ def _take(made: Iterator[_Made], ready: list[_Made]) -> bool:
 
 
 def starved(outcome: Outcome) -> bool:
-    """Whether a candidate was ended in its tracks, in a call or in an example as a whole.
+    """Return whether a candidate was stopped midway, in a call or in an example as a whole.
 
     Inside of a generator or a coroutine `StopIteration` becomes a `RuntimeError`.
     """

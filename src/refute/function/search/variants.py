@@ -37,7 +37,7 @@ class _Place:
 
 @dataclass(slots=True)
 class Variants:
-    """What of a module can be changed without loading it anew."""
+    """Parts of a module that can be changed without loading it again."""
 
     tree: ast.Module
     base: tuple[CodeType, ...]
@@ -153,7 +153,7 @@ class Parts:
 
 
 def is_future(node: ast.stmt) -> bool:
-    """Whether a statement is a `from __future__ import`."""
+    """Return whether a statement is a `from __future__ import`."""
     return isinstance(node, ast.ImportFrom) and node.module == "__future__"
 
 
@@ -175,7 +175,7 @@ def _outer_changes(edits: Sequence[Edit]) -> Iterator[Change]:
 
 
 def future_flags(tree: ast.Module) -> int:
-    """What `from __future__ import` at a module's head means for the compilation of its parts."""
+    """Return the compiler flags that a module's `from __future__ import`s set for its parts."""
     flags = 0
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
@@ -235,7 +235,7 @@ def _has_walrus(tree: ast.Module) -> bool:
 
 
 def _binds(node: ast.AST) -> bool:
-    """Whether a node is no `:=`, or one that stores a name."""
+    """Return whether a node is not a `:=`, or is one that stores a name."""
     if not isinstance(node, ast.NamedExpr):
         return True
     return isinstance(node.target, ast.Name) and isinstance(node.target.ctx, ast.Store)

@@ -124,7 +124,7 @@ def _near(place: Change, value: object, rng: Random) -> Iterator[Change]:
 
 
 def _calls(call: ast.Call, entry_point: str) -> bool:
-    """Whether it calls the function, and names all that it gives."""
+    """Return whether it calls the function, and names all that it gives."""
     about = called_as(entry_point)
     match call.func:
         case ast.Name(id=name):

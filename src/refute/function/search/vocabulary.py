@@ -1,4 +1,4 @@
-"""What the code around a function does: calls, conditions and statements that an edit may take.
+"""Vocabulary of the code around a function: calls, conditions and statements to reuse in edits.
 
 Most changes that people make consist of pieces that stand somewhere in the same file already, most
 often in code like the one changed (Barr et al., "The Plastic Surgery Hypothesis", FSE 2014).
@@ -68,7 +68,7 @@ class Vocabulary:
 
 
 def vocabulary(tree: ast.Module, entry_point: str) -> Vocabulary:
-    """What the functions of a module offer to the one called `entry_point`."""
+    """Return what the functions of a module offer to the one called `entry_point`."""
     every = [node for node in ast.walk(tree) if isinstance(node, Function)]
     own = find_function(tree, entry_point)
     wanted = _names(own) if own is not None else set()

@@ -36,7 +36,7 @@ class Records:
     fields: tuple[tuple[str, Domain], ...]
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value belongs to this part of the domain."""
+        """Return whether the value belongs to this part of the domain."""
         return isinstance(value, Written) and value.source.startswith(f"{self.name}(")
 
     def sample(self, rng: Random, room: int = ROOM) -> Any:

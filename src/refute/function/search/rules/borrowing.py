@@ -1,4 +1,4 @@
-"""What the module does elsewhere, done here: a call, an argument, a condition, a statement."""
+"""Edits borrowed from elsewhere in the module: a call, argument, condition or statement."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ LACKING = 1.5
 
 
 def _lacks(name: str, node: ast.Call, facts: CodeFacts) -> float:
-    """What speaks for another argument: the call has fewer than are required."""
+    """Return the log weight of another argument: more if the call has fewer than required."""
     own = isinstance(node.func, ast.Name)
     short = own and len(node.args) + len(node.keywords) < facts.around.required.get(name, 0)
     return LACKING if short and not any(isinstance(a, ast.Starred) for a in node.args) else 0.0
@@ -240,7 +240,7 @@ def _borrowed_names(stmt: ast.stmt) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _useful(stmt: ast.stmt, read: set[str]) -> bool:
-    """Whether what it assigns is read somewhere in the function."""
+    """Return whether the function reads what the statement assigns."""
     if not isinstance(stmt, ast.Assign | ast.AugAssign):
         return True
     targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]

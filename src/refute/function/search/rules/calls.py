@@ -91,7 +91,7 @@ def _imported(facts: CodeFacts) -> set[str]:
 
 
 def _calls(*names: str) -> Callable[[Site, CodeFacts], bool]:
-    """Whether a function or method of one of these names is called."""
+    """Return a predicate: the call is to a function or method of one of these names."""
     return lambda site, facts: callee(site.node) in names
 
 

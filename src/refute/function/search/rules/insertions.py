@@ -140,7 +140,7 @@ def _adds(stmt: ast.stmt, name: str) -> bool:
 
 
 def is_docstring(stmt: ast.stmt) -> bool:
-    """Whether the statement is a text that stands alone."""
+    """Return whether the statement is a text that stands alone."""
     return (
         isinstance(stmt, ast.Expr)
         and isinstance(stmt.value, ast.Constant)

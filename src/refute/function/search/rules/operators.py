@@ -200,7 +200,7 @@ rule("drop method", 0.3, "return items.sort()", "return items",
 
 
 def _of_module(node: ast.expr, facts: CodeFacts) -> bool:
-    """Whether a call is of a function in an imported module."""
+    """Return whether a call is of a function in an imported module."""
     owner = getattr(getattr(node, "func", None), "value", None)
     return isinstance(owner, ast.Name) and any(
         isinstance(stmt, ast.Import)

@@ -1,4 +1,4 @@
-"""What a repair rule is: a kind of edit, its prior, examples that test it, and what it makes.
+"""Repair rules: each is a kind of edit, its prior, examples that test it, and what it makes.
 
 A rule whose edit can be written down is a table of `PATTERN -> REPLACEMENT`, in Python with single
 capitals for what may stand there: `X` an expression, `V.M` a method, `*A` and `**K` any arguments,
@@ -121,7 +121,7 @@ def log_weight(kind: str, alternatives: int) -> float:
 
 
 def few_variants(kinds: Iterable[str]) -> bool:
-    """Whether all of the kinds have few variants at a place (`Rule.few`)."""
+    """Return whether all of the kinds have few variants at a place (`Rule.few`)."""
     return all(RULES[kind].few for kind in kinds)
 
 
@@ -231,7 +231,7 @@ def rewritten(
 
 
 def _repeats(new: ast.expr) -> bool:
-    """Whether a call is given an argument twice."""
+    """Return whether a call is given an argument twice."""
     named = [keyword.arg for keyword in getattr(new, "keywords", ()) if keyword.arg is not None]
     return len(set(named)) < len(named)
 

@@ -26,7 +26,7 @@ __all__ = ["statements", "swapped_returns"]
 
 
 def _has_else(stmt: ast.stmt) -> bool:
-    """Whether the other branch is no `elif`."""
+    """Return whether the other branch is not an `elif`."""
     orelse: list[ast.stmt] = getattr(stmt, "orelse", [])
     return not (len(orelse) == 1 and isinstance(orelse[0], ast.If))
 
@@ -38,7 +38,7 @@ def _method(stmt: ast.stmt) -> str:
 
 
 def _is_idle(stmt: ast.stmt) -> bool:
-    """Whether a value is computed and not used; what a method of a variable does is its use."""
+    """Return whether a value is computed and not used; a method call on a variable is a use."""
     value = getattr(stmt, "value", None)
     return isinstance(value, ast.Call | ast.Compare | ast.BinOp) and not _method(stmt)
 
@@ -154,7 +154,7 @@ def _tails(stmt: ast.stmt, name: str, inner: list[ast.stmt]) -> Iterator[tuple[a
 
 
 def _refuses(stmt: ast.stmt) -> bool:
-    """Whether the statement does no more than reject some arguments, or answer with a complaint."""
+    """Return whether the statement only rejects some arguments, or returns a complaint."""
     if not isinstance(stmt, ast.If) or stmt.orelse:
         return False
     return all(

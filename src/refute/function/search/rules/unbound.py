@@ -136,7 +136,7 @@ def _count(body: Sequence[ast.stmt], name: str) -> int:
 
 
 def _values(near: Sequence[str], facts: CodeFacts) -> Iterator[tuple[ast.expr, float]]:
-    """What it may be: plain things first, then one step and two steps from a variable."""
+    """Yield what it may be: plain values first, then one and two steps from a variable."""
     for constant in (0, 1, "", None, True, False):
         yield const(constant), 0.0
     yield ast.List([], ast.Load()), 0.0

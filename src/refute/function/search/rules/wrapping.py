@@ -22,7 +22,7 @@ from refute.function.search.sites import Site
 
 
 def _is_value(site: Site, facts: CodeFacts) -> bool:
-    """Whether it is an expression whose value is used, and no constant."""
+    """Return whether it is an expression whose value is used, and not a constant."""
     return _is_used(site) and not isinstance(site.node, ast.Constant)
 
 
@@ -139,7 +139,7 @@ def bounds(site: Site, facts: CodeFacts) -> Iterator[Variant]:
 
 
 def _is_sequence(site: Site, facts: CodeFacts) -> bool:
-    """Whether a part may be taken of it."""
+    """Return whether a part may be taken of it."""
     node, owner = site.node, site.owner
     if isinstance(node, ast.Constant | ast.Starred | ast.Slice | ast.GeneratorExp):
         return False
@@ -177,7 +177,7 @@ def parts(site: Site, facts: CodeFacts) -> Iterator[Variant]:
 
 
 def _is_plain(site: Site) -> bool:
-    """Whether more of it may stand there: no constant, no part of an attribute or a target."""
+    """Return whether it may be extended: not a constant, nor part of an attribute or target."""
     if isinstance(site.node, ast.Constant | ast.Starred | ast.Lambda | ast.Slice):
         return False
     if site.field == "value" and isinstance(site.owner, ast.Attribute | ast.Subscript):
