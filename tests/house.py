@@ -138,7 +138,18 @@ def _words() -> dict[str, int]:
     return {
         "texts.words": sum(len(page.read_text().split()) for page in pages),
         "texts.schema_lines": sum(one.read_text().count("\n") for one in schemas),
+        "texts.questions": sum(_questions(one) for one in (ROOT / "src").rglob("*.py")),
     }
+
+
+def _questions(path: Path) -> int:
+    """Docstrings that begin as a question does, not with a verb or a noun."""
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    nodes = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, documented))
+    first = ((ast.get_docstring(node) or " ").split(" ")[0] for node in nodes)
+    return sum(
+        word in {"What", "Which", "Whether", "Where", "When", "How", "Why"} for word in first
+    )
 
 
 if __name__ == "__main__":
