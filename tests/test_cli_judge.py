@@ -63,6 +63,27 @@ def test_given_tests_and_description_decide(run: Run, tmp_path: Path) -> None:
     assert [row["passed"] for row in found["ranking"]] == [1, 0]
 
 
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "import pathlib\n"
+        "file = pathlib.Path(__file__).with_name('given.py')\n"
+        "file.write_text('def test_f():\\n    assert False\\n')\n",
+        "import _pytest.python\n_pytest.python.Function.runtest = lambda self: None\n",
+    ],
+    ids=["for-those-after-it", "for-itself"],
+)
+def test_a_candidate_that_meddles_with_the_tests(run: Run, tmp_path: Path, attack: str) -> None:
+    (tmp_path / "given.py").write_text(
+        "from task import f\n\ndef test_f():\n    assert f(3) == 3\n"
+    )
+    (tmp_path / "text.txt").write_text("The sum of the numbers below n.\n")
+    (tmp_path / "evil.py").write_text(f"{attack}\n\ndef f(n):\n    return 7\n")
+    options = ("--tests", "given.py", "--description", "text.txt", "--json")
+    found = json.loads(run("task.py", "evil.py", "a.py", *options)[1])
+    assert found["best"] == "a.py", found
+
+
 def test_with_a_model(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with ScriptedServer() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import refute as api
+from refute.function.search.backwards import ProjectRepair
+from refute.function.suite import project_suite
 
 from ..diffing.repositories import commit
 
@@ -209,6 +211,29 @@ def test_a_fix_with_a_rival_is_proposed(refute: Run, project: Path) -> None:
     status, out, _ = refute("debug", "less.py", "--json", *how)
     assert status == 4
     assert "does otherwise with less(" in "".join(json.loads(out)["reservations"])
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "import _pytest.python\n_pytest.python.Function.runtest = lambda self: None\n",
+        "import pathlib\nfor file in pathlib.Path('tests').glob('*.py'):\n"
+        "    file.write_text('def test_rounds():\\n    pass\\n')\n",
+    ],
+    ids=["for-itself", "for-those-after-it"],
+)
+def test_a_fix_of_a_models_that_meddles_with_the_tests(project: Path, attack: str) -> None:
+    plant(project, "count += 1", "count += 2")
+    with project_suite(Path("tests"), [Path("spans.py")], None) as suite:
+        red = [one.id for one in suite.tests if one.failed]
+        repair = ProjectRepair(suite, "spans.py", 1)
+        wrong = (project / "spans.py").read_text()
+        told = [
+            repair.confirmed(code, [], red, foreign=True)[0] for code in (attack + wrong, wrong)
+        ]
+        assert red
+        assert all(told), told
+        assert repair.confirmed(SPANS, [], red, foreign=True) == ("", "")
 
 
 def test_what_a_test_forges_is_run_again(refute: Run, project: Path) -> None:

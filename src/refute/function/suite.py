@@ -26,10 +26,11 @@ from refute.function.given_tests import ENVIRONMENT
 from refute.sandbox.contract import ELSEWHERE
 from refute.sandbox.equality import without_addresses
 from refute.source.syntax import Function, first_line
-from refute.workspace.contract import TestSelection, Workspace
+from refute.workspace.contract import TestReport, TestSelection, Workspace
+from refute.workspace.control import turned_green
 from refute.workspace.factory import committed, in_checkout
 from refute.workspace.patches import is_test_file
-from refute.workspace.running import reason_of, run_inside
+from refute.workspace.running import applied, reason_of, run_inside
 
 SECONDS = 60.0
 """For running the tests once."""
@@ -206,6 +207,27 @@ def _ran(records: Sequence[Mapping[str, Any]]) -> Iterator[Ran]:
         )
 
 
+def run_with(
+    workspace: Workspace, file: str, code: str, files: Sequence[str], timeout: float
+) -> tuple[TestReport, str]:
+    """Run files of tests on a text that somebody else wrote in the place of `file`.
+
+    Return the report, and why what passes proves nothing ("" if it does): a program can turn tests
+    green without being right. Nothing that it wrote is there for the next one. `timeout`: seconds.
+    Raises `WorkspaceUnavailable`.
+    """
+    workspace.reset()
+    workspace.write(file, code.encode())
+    patch = workspace.diff()
+    with applied(workspace, patch) as tree:
+        report = tree.run_tests(TestSelection(tuple(files)), timeout=timeout)
+    green = [one for one in report.results if one.outcome == "passed"]
+    if not report.trusted or not green:
+        return report, report.remark
+    own = tuple(dict.fromkeys(one.file for one in green))
+    return report, turned_green(workspace, (patch,), own, green, timeout=timeout)
+
+
 def runs_of(candidates: Sequence[str], tests: Path, code: Path, python: Path | None) -> ProjectRuns:
     """Run a project's tests with each candidate in the place of the file `code`. Raises
     `InputError`, `WorkspaceUnavailable`."""
@@ -216,10 +238,9 @@ def runs_of(candidates: Sequence[str], tests: Path, code: Path, python: Path | N
         place = code.resolve().relative_to(root).as_posix()
         with in_checkout(checkout, "")[1]() as workspace:
             for text in candidates:
-                workspace.write(place, text.encode())
-                report = workspace.run_tests(TestSelection(files), timeout=SECONDS)
+                report, doubt = run_with(workspace, place, text, files, SECONDS)
                 good = {one.id for one in report.results if one.outcome == "passed"}
-                passed.append(good if report.trusted else set())
+                passed.append(set() if doubt else good)
                 names |= dict.fromkeys(one.id for one in report.results if one.phase != "collect")
     if not names:
         raise InputError(f"{tests}: no test was run: {report.remark or reason_of(report.output)}")

@@ -179,7 +179,8 @@ def debug(
         else:
             result = _with(known, _guarded(solver, ask_for, given, asking, budget))
             if project is not None and result.candidates:
-                told = project.confirmed(result.candidates[0].code, known.green)
+                first = result.candidates[0].code
+                told = project.confirmed(first, known.green, foreign=True)
                 result = replace(result, reservations=(*result.reservations, *filter(None, told)))
         after = result.candidates[0].code if result.candidates else code
         found = _hunt(name, result, len(result.failing) + len(result.findings))
@@ -200,7 +201,10 @@ def _confirmed(
 ) -> MethodResult:
     """The result with the candidates of another search that turn all red tests green."""
     red = [test.id for test in seen.red]
-    runs = [(one, project.confirmed(one.code, seen.green, red)) for one in other.candidates]
+    runs = [
+        (one, project.confirmed(one.code, seen.green, red, foreign=True))
+        for one in other.candidates
+    ]
     kept = [(one, unrun) for one, (lost, unrun) in runs if not lost]
     if not kept:
         return replace(result, seconds=result.seconds + other.seconds, trace=other.trace)

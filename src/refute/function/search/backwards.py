@@ -26,7 +26,7 @@ from refute.function.search.reach import neighbours, reachable
 from refute.function.search.rewrite import rewrite
 from refute.function.search.showing import SHOWN, described
 from refute.function.search.vocabulary import vocabulary
-from refute.function.suite import Suite
+from refute.function.suite import Suite, run_with
 from refute.source.syntax import Function, first_line, functions_in, parse_module
 from refute.workspace.contract import TestSelection
 from refute.workspace.running import run_inside
@@ -127,22 +127,31 @@ class ProjectRepair:
         )
 
     def confirmed(
-        self, code: str, green: Sequence[Ran], turned: Sequence[str] = ()
+        self,
+        code: str,
+        green: Sequence[Ran],
+        turned: Sequence[str] = (),
+        *,
+        foreign: bool = False,
     ) -> tuple[str, str]:
         """Run the tests from the start with the code in the file: what speaks against it, and why
-        they did not run. `green`: those that pass now; `turned`: those that are to."""
+        they did not run. `green`: those that pass now; `turned`: those that are to. `foreign`: the
+        code is no edit of ours, and may meddle with the tests."""
         wanted = [*turned, *(test.id for test in green)]
         if not wanted:
             return "", ""
-        self.suite.workspace.write(self.file, code.encode())
-        chosen = TestSelection(_files(wanted))
+        workspace, files, doubt = self.suite.workspace, _files(wanted), ""
         try:
-            report = self.suite.workspace.run_tests(chosen, timeout=CONFIRMING)
+            if foreign:
+                report, doubt = run_with(workspace, self.file, code, files, CONFIRMING)
+            else:
+                workspace.write(self.file, code.encode())
+                report = workspace.run_tests(TestSelection(files), timeout=CONFIRMING)
         except WorkspaceUnavailable as error:  # with the project's own options
             return "", f"the tests do not run from the start: {error}"
         passed = {one.id for one in report.results if one.outcome == "passed"}
-        if not report.trusted:
-            return report.remark, ""
+        if doubt or not report.trusted:
+            return doubt or report.remark, ""
         return next((f"{name} would fail" for name in wanted if name not in passed), ""), ""
 
     def _held(
