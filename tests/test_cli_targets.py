@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from refute.core.problems import DoctestSession
+from refute.sandbox import Limits
 from refute.sandbox.local import LocalSandbox
 
 WRONG = '''\
@@ -203,6 +205,27 @@ def test_a_module_whose_doctests_pass_is_loaded_a_few_times(
     status, out, _ = refute("hunt", "shop/one.py", "shop/two.py", "--jobs", 1, "--json")
     assert (status, json.loads(out)["states"]) == (0, {"passes": 60})
     assert len(asked) == 4
+
+
+def test_doctests_that_run_together_have_the_time_that_is_left(
+    refute: Run, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else many that hang would run past every budget before any function is looked at."""
+    bounds: list[float | None] = []
+    run_variants = LocalSandbox.run_variants
+
+    def bounded(self: LocalSandbox, programs: Any, calls: Any, limits: Limits) -> Any:
+        if isinstance(calls[0], DoctestSession) and len(calls) == 2:
+            bounds.append(limits.run_wall)
+        return run_variants(self, programs, calls, limits)
+
+    monkeypatch.setattr(LocalSandbox, "run_variants", bounded)
+    refute("hunt", "shop/wrong.py", "--budget", 8, "--jobs", 1)
+    refute("hunt", "shop/wrong.py", "--total-budget", 9, "--jobs", 1)
+    alone, together = bounds
+    assert alone == 16
+    assert together is not None
+    assert together <= 9
 
 
 def test_a_doctest_that_another_one_spoils(refute: Run, project: Path) -> None:

@@ -276,7 +276,8 @@ class _Worker:
         yield from left
         if self._brief and unit.beside:
             looks = partial(first_looks, unit.module.source.text, unit.beside)
-            box.look_ahead(unit.module, looks, LOOKING)
+            together = min(seconds * len(unit.beside), settings.end - start)
+            box.look_ahead(unit.module, looks, LOOKING, together)
         with self._solving(here.module, box) as solver:
             how = self._ask, spent, seconds, self._brief, self._repairing
             found = _solved(here, settings, solver, box, *how)

@@ -71,16 +71,22 @@ class ProjectSandbox:
         return ProjectSandbox(self._box, module)
 
     def look_ahead(
-        self, module: Module, sessions: Callable[[], Sequence[DoctestSession]], limits: Limits
+        self,
+        module: Module,
+        sessions: Callable[[], Sequence[DoctestSession]],
+        limits: Limits,
+        seconds: float,
     ) -> None:
         """Replay sessions of the module, which is loaded once for all of them, and remember what
-        they showed: `run` with the same limits gives that. Does nothing the second time."""
+        they showed: `run` with the same limits gives that. What there is no time for in so many
+        seconds is left to `run`. Does nothing the second time."""
         text = module.source.text
         if text in self._ahead:
             return
         self._ahead.add(text)
         asked = list(dict.fromkeys(sessions()))
-        outcomes = self.run(Program(text, "__name__"), asked, limits)
+        bounded = replace(limits, run_wall=seconds)
+        outcomes = self.run(Program(text, "__name__"), asked, bounded)
         for call, outcome in zip(asked, outcomes, strict=True):
             if not isinstance(outcome, NotRun):
                 self._known[text, call, limits] = outcome
