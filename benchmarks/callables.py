@@ -21,6 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -33,7 +34,7 @@ from refute.function.scenarios.carving import TestIndex, carve, classes_around, 
 from refute.function.scenarios.described import Described, describe_module
 from refute.function.scenarios.observation import LIMITS, observe, same_value
 from refute.function.scenarios.pieces import Piece
-from refute.function.scenarios.proposing import Proposer, Target, explore, reader_of, runner
+from refute.function.scenarios.proposing import Proposer, Target, explore, runner
 from refute.sandbox import Program, Sandbox
 from refute.sandbox.local import LocalSandbox
 from refute.source.syntax import Function, find_function, readable_module
@@ -200,6 +201,23 @@ def main() -> None:
     good = [row for row in rows if row["ok"]]
     print(f"all: {share(len(good), len(rows))}; seconds {median(r['seconds'] for r in good):.2f}")
     print(Counter(row["reason"] for row in rows if not row["ok"]).most_common(12))
+
+
+def reader_of(*folders: Path) -> Any:
+    """Reads files that lie in the folders, by the path that the sandbox names; None for others."""
+    roots = [folder.resolve() for folder in folders]
+
+    @lru_cache(maxsize=256)
+    def read(name: str) -> str | None:
+        path = Path(name)
+        try:
+            if not any(path.resolve().is_relative_to(root) for root in roots):
+                return None
+            return path.read_text("utf-8")
+        except (OSError, ValueError):
+            return None
+
+    return read
 
 
 if __name__ == "__main__":

@@ -28,7 +28,6 @@ from refute.function.scenarios.proposing import (
     Shown,
     Target,
     explore,
-    reader_of,
     runner,
 )
 from refute.function.scenarios.receivers import function_returned, uses
@@ -171,7 +170,7 @@ def shown(shop: tuple[LocalSandbox, Path], name: str, most: int = 64) -> list[Sh
     about = described(shop, name)
     target = Target("shop", name, about.names[name], SHOP)
     program = Program(SHOP, name, filename=str(folder / "shop.py"), module="shop")
-    proposer = Proposer(target, about, reader_of(folder))
+    proposer = Proposer(target, about, {str(folder / "shop.py"): SHOP}.get)
     return list(explore(proposer, runner(box, program), most=most))
 
 

@@ -12,9 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import islice
-from pathlib import Path
 from random import Random
 
 from refute.core.problems import Scenario
@@ -404,20 +402,3 @@ def explore(
 def runner(box: Sandbox, program: Program) -> Callable[[Sequence[Proposal]], list[Observation]]:
     """Return a function that runs proposals on a program, in one process image a batch."""
     return lambda proposals: observe(box, program, [one.scenario for one in proposals], LIMITS)
-
-
-def reader_of(*folders: Path) -> Callable[[str], str | None]:
-    """Reads files that lie in the folders, by the path that the sandbox names; None for others."""
-    roots = [folder.resolve() for folder in folders]
-
-    @lru_cache(maxsize=256)
-    def read(name: str) -> str | None:
-        path = Path(name)
-        try:
-            if not any(path.resolve().is_relative_to(root) for root in roots):
-                return None
-            return path.read_text("utf-8")
-        except (OSError, ValueError):
-            return None
-
-    return read
