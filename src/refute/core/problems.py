@@ -137,8 +137,7 @@ class UnitTest:
     source: str = ""
     """Where it comes from, for people: "description line 4", "tests.jsonl:3", "search"."""
     span: tuple[int, int] | None = None
-    """Character offsets [start, end) in the text it was read from; of a test in a file of tests,
-    its first and its last line."""
+    """Character offsets [start, end) in the text it was read from."""
     confidence: float = 1.0
     """Estimated probability that `expected` is right, in [0, 1]."""
     typed: bool = False

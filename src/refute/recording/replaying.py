@@ -92,16 +92,10 @@ def replayed(call: str, beside: bool, way: Any = called) -> dict[str, Any]:
     if beside:
         defaults = dict(zip(reversed(code.co_varnames[: code.co_argcount]),
                             reversed(function.__defaults__ or ())))  # fmt: skip
+        inside = [field for one in given.values() for _, field in fields(one)]
         row["edge"] = any(
-            not value and value is not False and value != defaults.get(name, call)
-            for name, value in given.items()
-            if value is None or isinstance(value, _SIMPLE)
-        ) or any(
-            value is None or value in ("", [], (), {})
-            for one in given.values()
-            for _, value in fields(one)
-            if value is None or isinstance(value, _SIMPLE)
-        )
+            is_edge(value) and value != defaults.get(name, call) for name, value in given.items()
+        ) or any(is_edge(field) and not isinstance(field, (int, float)) for field in inside)
         near = [made(function, one) for one in itertools.islice(varied(given), MOST_BESIDE)]
         row["near"] = [one for one, _ in near]
         row["same way"] = [other == steps for _, other in near]
@@ -205,6 +199,11 @@ def beside(value: Any, deep: int = 0) -> Iterator[Any]:
             for name, field in fields(value)
         ]
         yield from in_turn(each)
+
+
+def is_edge(value: Any) -> bool:
+    """Return whether a value is None, empty or zero."""
+    return value is None or (isinstance(value, _SIMPLE) and value is not False and not value)
 
 
 def fields(value: Any) -> list[tuple[str, Any]]:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from refute.results.issues import Fix
 
 
-_BOUNDS = Bounds()
 NO_CLAIM = FixClaim("proposed", ("the method writes no tests, so nothing shows that it is right",))
 NO_FIX = FixClaim("cannot tell", ("the method found no fix",))
 

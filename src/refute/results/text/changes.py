@@ -162,7 +162,6 @@ def which_side(console: Console) -> Pin:
 
 
 MOST_LISTED = 10
-_STYLES = {"red to green": "green", "red now": "red", "broken": "red"}
 
 
 def said(failure: Failure) -> str:
