@@ -148,7 +148,6 @@ STATE = [
     "def memo(g):\n    kept = {}\n    def inner(x):\n        if x not in kept:\n"
     "            kept[x] = g(x)\n        return len(kept)\n    return inner\n"
     "@memo\ndef f(x): return x",
-    "from unittest.mock import call as memoized\n@memoized\ndef f(x): return x",
     "def g():\n    setattr(g, 'n', 1)\ndef f(x):\n    return g()",
 ]
 NO_STATE = [
@@ -271,6 +270,20 @@ def test_what_is_made_of_a_function_on_import_is_made_anew(box: LocalSandbox) ->
     assert len({repr(row) for _, row in fast}) > 20
 
 
+def test_what_leaves_something_behind_when_made_anew_is_loaded_anew(box: LocalSandbox) -> None:
+    """The second time, `SEEN` would hold two."""
+    code = (
+        "def f(x):\n    return x + 1\nSEEN = []\ndef g(x):\n    SEEN.append(x)\n    return x\n"
+        "A = g(f(1))\n"
+    )
+    one = Trial(code, "f", (UnitTest(Expression("f(1) + A"), 0),), box, 0.0, 10_000)
+    one.survey()
+    edits = singles(one.focus, one.facts(""), lambda stmts: 0.0)
+    inside = [edit for edit in edits if edit.stmts and edit.line == 2]
+    assert inside
+    assert all(p.setup is None for e in inside if (p := one.program((e,))) is not None)
+
+
 @pytest.mark.parametrize(
     ("rest", "known"),
     [
@@ -281,7 +294,6 @@ def test_what_is_made_of_a_function_on_import_is_made_anew(box: LocalSandbox) ->
         ("if f(1):\n    A = 1", None),
         ("def g(x=f(1)): return x", None),  # a default
         ("class C:\n    a = f(1)", None),
-        ("SEEN = []\ndef g(x): SEEN.append(x)\nA = g(f(1))", None),  # leaves something behind
         ("@f\ndef g(): pass", None),
         ("A, B = f(1)", None),
         ("T = {}\nA = f(T)", None),  # may change it

@@ -19,6 +19,8 @@ __all__ = [
     "FUEL",
     "FUEL_LEFT",
     "REFUEL",
+    "SHOW_STATE",
+    "STATE",
     "TAKE_HITS",
     "fuelled",
     "is_mark",
@@ -36,6 +38,41 @@ TAKE_HITS = "__take__()"
 """Expression that returns and clears the numbers of the statements reached since the last one."""
 FUEL_LEFT = f"{FUEL}.__self__.__length_hint__()"
 """Expression for the units that are left."""
+
+STATE = "__state__()"
+"""Expression for a number that changes when what lasts between calls of `marked` code does: the
+caches, counters and registries in its module's variables, classes, closures and defaults."""
+SHOW_STATE = """
+def __state__():
+    from types import CellType, FunctionType, ModuleType
+
+    held = [one for name, one in globals().items() if name[:2] != "__"]
+    told, seen = [], {}
+    while held and len(seen) < 50_000:
+        one = held.pop()
+        told.append(type(one).__name__)
+        if one is None or isinstance(one, (int, float, complex, str, bytes)):
+            told.append(one)
+        elif id(one) not in seen and not isinstance(one, ModuleType):
+            seen[id(one)] = one  # kept alive: nothing else gets its id
+            if isinstance(one, FunctionType):
+                held += one.__closure__ or ()
+                held += [one.__defaults__, one.__kwdefaults__, one.__dict__]
+            elif isinstance(one, type):
+                held += vars(one).values() if one.__module__ == __name__ else ()
+            elif isinstance(one, dict):
+                held += [*one.keys(), *one.values()]
+            elif isinstance(one, (list, tuple, set, frozenset)):
+                held += one
+            else:
+                try:
+                    cell = isinstance(one, CellType)
+                    parts = [one.cell_contents] if cell else one.__reduce_ex__(2)
+                    held += (list(p) if hasattr(type(p), "__next__") else p for p in parts)
+                except Exception:
+                    pass  # a lock, a file, a generator, an empty cell
+    return hash(tuple(told))
+"""
 
 
 def prelude(fuel: int) -> list[ast.stmt]:
@@ -87,7 +124,7 @@ def marked(tree: ast.Module) -> tuple[ast.Module, list[ast.stmt]]:
     """A copy of `tree` that notes which statements inside functions were reached.
 
     Returns it with the list of the statements of `tree` (not of the copy), in the order of their
-    numbers. Evaluate `TAKE_HITS` in the program after each call.
+    numbers. Evaluate `TAKE_HITS` in the program after each call, and `STATE`.
     """
     statements = list(_statements(tree))
     numbers = {id(node): number for number, node in enumerate(statements)}
@@ -109,6 +146,7 @@ def marked(tree: ast.Module) -> tuple[ast.Module, list[ast.stmt]]:
     source = (
         f"__hits__ = set()\n{HIT} = __hits__.add\n"
         f"def __take__():\n    hits = sorted(__hits__)\n    __hits__.clear()\n    return hits"
+        f"{SHOW_STATE}"
     )
     copy.body[_after_future(copy) : _after_future(copy)] = parse_module(source).body
     return copy, statements

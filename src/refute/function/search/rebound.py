@@ -11,7 +11,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from refute.function.search.reach import definitions, keeps_state, names_in
+from refute.function.search.reach import definitions, names_in
 from refute.source.syntax import Function, find_function
 
 __all__ = ["assignments_from"]
@@ -22,9 +22,9 @@ def assignments_from(tree: ast.Module, name: str) -> dict[ast.stmt, ast.Assign] 
     with the assignments that make these values again.
 
     None where executing them again is not known to be enough: the function has decorators, or what
-    depends on it is more than a name that is assigned once, is given what it could change, or
-    leaves something else behind. By names, on the careful side. That nobody outside of the module
-    needs them has to be seen: without them it can be imported, and the function does not run.
+    depends on it is more than a name that is assigned once, or is given what it could change. By
+    names: that nobody outside of the module needs them, and that
+    they leave nothing else behind, has to be seen.
     """
     function = find_function(tree, name)
     if function is None or function not in tree.body or function.decorator_list:
@@ -51,7 +51,7 @@ def assignments_from(tree: ast.Module, name: str) -> dict[ast.stmt, ast.Assign] 
             case _:
                 return None
         given = evaluated & changeable - {ast.unparse(one.targets[0]) for one in found.values()}
-        if count[target.id] != 1 or given != {target.id} or keeps_state(tree, evaluated):
+        if count[target.id] != 1 or given != {target.id}:
             return None
         found[stmt] = ast.copy_location(ast.Assign([target], value), stmt)
     return found

@@ -19,6 +19,8 @@ from refute.function.search.facts import CodeFacts, gather
 from refute.function.search.fuel import (
     FUEL_LEFT,
     REFUEL,
+    SHOW_STATE,
+    STATE,
     TAKE_HITS,
     fuelled,
     marked,
@@ -26,7 +28,7 @@ from refute.function.search.fuel import (
     refuelling,
     stripped,
 )
-from refute.function.search.reach import keeps_state, names_in, neighbours, reachable
+from refute.function.search.reach import names_in, neighbours, reachable
 from refute.function.search.rebound import assignments_from
 from refute.function.search.variants import Parts, Variants, compiled
 from refute.function.search.vocabulary import vocabulary
@@ -308,15 +310,17 @@ class Trial:
             return [TimedOut() for _ in self.tests], [None] * len(self.tests)
         limits = Limits(cpu=0.3, wall=2.0, memory=400 << 20)
         take, refuel, left = Expression(TAKE_HITS), Expression(REFUEL), Expression(FUEL_LEFT)
-        calls: list[Invocation] = [take]
+        calls: list[Invocation] = [take, Expression(STATE)]
         for test in self.tests:
             calls += [refuel, take, test.call, take, left]
         program = Program((_tank(AMPLE, True, as_text), *parts), self.entry_point)
         start = time.monotonic()
-        imported, *rows = self.box.run(program, calls, self.within(limits))
+        ran = self.box.run(program, [*calls, Expression(STATE)], self.within(limits))
+        imported, before, *rows, after = ran
         self.once = time.monotonic() - start
         at_import = _hits(imported, statements)
-        stateful = keeps_state(self.tree, self._names())
+        # A second program in the same module would find the caches and registries of the first.
+        stateful = not isinstance(before, Returned) or before != after
         outcomes: list[Outcome] = []
         reached: list[set[int] | None] = []
         used = stuck = 0
@@ -376,10 +380,12 @@ class Trial:
         names = [ast.unparse(made.targets[0]) for made in anew.values()]
         forget = parse_module("".join(f"globals().pop({name!r}, None)\n" for name in names)).body
         self._rebound = (*forget, *anew.values())
-        setup = self._setup(refuel=False)
+        shown = parse_module(SHOW_STATE).body
+        setup = _tank(self.fuel, False, False, [*self._rebound, *shown])
         same = [Program(base, self.entry_point, setup=setup)] * 2  # the second finds it loaded
-        *_, again = self.box.run_variants(same, self.calls, self.within(self.limits))
-        if again == outcomes:
+        calls = [*self.calls, Expression(STATE)]
+        first, again = self.box.run_variants(same, calls, self.within(self.limits))
+        if again[:-1] == outcomes and again == first:
             return own
         self._rebound = ()
         self._setups.clear()
