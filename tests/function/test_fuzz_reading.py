@@ -21,8 +21,7 @@ from random import Random
 from refute.core.problems import Trust
 from refute.errors import InputError
 from refute.function.examples import read_examples
-from refute.function.search.clues import gather
-from refute.function.search.inputs import propose_inputs
+from refute.function.search.inputs import near_inputs
 from refute.function.source import read_source
 from refute.function.target import open_target, problem_of
 from refute.source.syntax import lifted_limits
@@ -53,8 +52,7 @@ def read(file: Path, most: int | None = None) -> Iterator[tuple[str, BaseExcepti
                 problem = problem_of(module, name)
                 tests = read_examples(problem.description, name, code=problem.code)
                 known = [test.call for test in tests if test.trust < Trust.HINT]
-                gather(problem.code, name, description=problem.description)
-                for proposal in islice(propose_inputs(problem, known, seed=0), 60):
+                for proposal in islice(near_inputs(problem, known, seed=0), 60):
                     repr(proposal)
         except Exception as caught:
             error = caught

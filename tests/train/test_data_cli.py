@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from refute.doors import command_line
-from refute_lab.train import attempts, corrupt
 from refute_lab.verbs.training_data import TrainingData, training_data
 
 from ..models.loopback import Loopback, Reply, chat
@@ -180,21 +179,6 @@ def test_kill_9_without_a_model(source: Path, run: Run) -> None:
     assert status == 0, err
     assert journal.read_bytes().startswith(before[: before.rfind(b"\n") + 1])
     assert files(Path("killed")) == files(Path("whole"))
-
-
-def test_what_computes_is_done_by_worker_processes(
-    server: Teacher, source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The search of inputs, too, where a model writes the rest: it would hold up the event loop."""
-    for module in (corrupt, attempts):
-        monkeypatch.setattr(module, "propose_inputs", None)
-    made = training_data(source, "out", jobs=1)
-    assert isinstance(made, TrainingData)
-    assert [stage.made for stage in made.built.stages][:2] == [3, 6]
-    assert made.built.stages[2].made > 0
-    made = training_data(source, "other", model="openai:m", inputs="search", jobs=1)
-    assert isinstance(made, TrainingData)
-    assert made.built.stages[2].made > 0
 
 
 def test_dry_run_runs_and_asks_nothing(server: Teacher, source: Path, run: Run) -> None:

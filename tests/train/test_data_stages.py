@@ -75,7 +75,8 @@ def test_mutations_are_wrong_for_some_inputs_and_the_same_for_a_seed(pool: Sandb
     again = asyncio.run(corrupt.by_mutation(solution(), 2, box=pool, seed=3))
     assert made.faults == again.faults
     assert len({fault.code for fault in made.faults}) == 2
-    probes = corrupt.probes(solution(), 3)
+    lists = ([], [1], [9, 10, 11], [12, 3, 40], [-5, 5, 15])
+    probes = [Call((numbers, limit)) for numbers in lists for limit in (3, 10, 11)]
     right = asyncio.run(pool.run(Program(ABOVE, "above"), probes))
     for fault in made.faults:
         assert fault.by == "mutation"

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from refute.core.combinators import cross_check, rank
-from refute.core.problems import FunctionProblem, Invocation, UnitTest
+from refute.core.problems import Call, FunctionProblem, UnitTest
 from refute.function.consensus import agree
 from refute.function.contract import ProjectRuns
 from refute.function.formatting import call_source
@@ -125,7 +125,11 @@ async def judge_candidates(
     if evidence.rule == "count":
         known = []  # nothing but the generated tests speaks
     fresh = [t for t in evidence.tests if call_source(t.call, problem.entry_point) not in known]
-    calls = await _probes(problem, candidates, [*certain, *fresh], seed)
+    tested = [test.call for test in (*certain, *fresh)]
+    calls: list[Call] = []
+    for code in candidates:
+        asked = replace(problem, code=code)
+        calls = calls or await multiplied(asked, tested, box, seed=seed)
     name = problem.entry_point
     facts: list[tuple[SuiteRun, SuiteRun, Sequence[Outcome]]] = []
     for code in candidates:
@@ -255,18 +259,6 @@ def collated(
 
 def _output(test: UnitTest) -> Output:
     return Output(test.expected, test.raises)
-
-
-async def _probes(
-    problem: FunctionProblem, candidates: Sequence[str], tests: Sequence[UnitTest], seed: int
-) -> list[Invocation]:
-    """Inputs near those of the tests; where there is none, as the first candidate suggests."""
-    known = [test.call for test in tests]
-    for code in candidates:
-        calls = multiplied(replace(problem, code=code), known, seed=seed)
-        if calls:
-            return list(calls)
-    return []
 
 
 def _share(trial: SuiteRun) -> float | None:

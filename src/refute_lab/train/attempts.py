@@ -16,8 +16,8 @@ from refute.core.problems import Call, Invocation
 from refute.function.formatting import call_source
 from refute.function.llm.generation import read_proposal, samples, shape_of, test_request
 from refute.function.llm.results import Output, Unreadable
+from refute.function.llm.search_partner import multiplied
 from refute.function.search.engine import trusted_tests
-from refute.function.search.inputs import propose_inputs
 from refute.models.contract import Asker, Sampling
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, values
 from refute.sandbox.equality import Expected, matches
@@ -205,13 +205,9 @@ async def by_search(
     problem = solution.problem()
     known = [test.call for test in trusted_tests(problem)[0]]
     given = [call for call in known if isinstance(call, Call)]
-    legal = (
-        one.call
-        for one in propose_inputs(problem, known, seed=seed, wild=False)
-        if isinstance(one.call, Call)
-    )
+    legal = await multiplied(problem, known, box, seed=seed, most=SEARCHED)
     # The examples come last: what a description shows is not new.
-    calls = chain(islice(legal, SEARCHED), given)
+    calls = chain(legal, given)
     made = Attempted()
     while len(made.kept) < count and (part := list(islice(calls, 25))):
         told = await _told_apart(solution, fault, part, box)

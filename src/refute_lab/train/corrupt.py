@@ -16,18 +16,16 @@ import tokenize
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from random import Random
 from typing import Literal
 
-from refute.core.problems import Invocation
 from refute.function.llm.answers import final_text
 from refute.function.llm.code_extraction import merge_into_module, read_program
 from refute.function.llm.generation import samples, user
+from refute.function.llm.search_partner import multiplied
 from refute.function.search.edit import Edit, applied, copy_of, same
 from refute.function.search.engine import trusted_tests
 from refute.function.search.facts import gather
-from refute.function.search.inputs import propose_inputs
 from refute.function.search.mutants import singles
 from refute.function.search.rewrite import rewrite
 from refute.function.search.variants import compiled
@@ -158,7 +156,9 @@ async def by_mutation(solution: Solution, count: int, *, box: AsyncSandbox, seed
     made = Corrupted()
     # In a thread: where a model writes the other faults, the event loop has to keep running.
     drafts = await asyncio.to_thread(_drafts, solution, seed)
-    calls = await asyncio.to_thread(probes, solution, seed)
+    problem = solution.problem()
+    known = [test.call for test in trusted_tests(problem)[0]]
+    calls = await multiplied(problem, known, box, seed=seed, most=INPUTS)
     entry = solution.entry_point
     right = await box.run(Program(solution.code, entry), calls, _RUN) if calls else []
     usable = [
@@ -187,14 +187,6 @@ async def by_mutation(solution: Solution, count: int, *, box: AsyncSandbox, seed
             seen.add(behaviour)
             made.faults.append(drafts[number])
     return made
-
-
-def probes(solution: Solution, seed: int) -> list[Invocation]:
-    """Inputs for the reference: near what is legal, the same for a seed."""
-    problem = solution.problem()
-    known = [test.call for test in trusted_tests(problem)[0]]
-    legal = propose_inputs(problem, known, seed=seed, wild=False)
-    return [one.call for one in islice(legal, INPUTS)]
 
 
 def _drafts(solution: Solution, seed: int) -> list[Fault]:

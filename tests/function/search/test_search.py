@@ -20,10 +20,8 @@ from refute.core.problems import (
 )
 from refute.function.contract import Question
 from refute.function.search.engine import search
-from refute.function.search.mutants import singles
-from refute.function.search.repair import look_further, repair
-from refute.function.search.showing import described, statable
-from refute.function.search.trial import Trial
+from refute.function.search.repair import repair
+from refute.function.search.showing import statable
 from refute.sandbox import Limits, Outcome, Program, Returned, Sandbox, TimedOut
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.values import encode
@@ -123,36 +121,6 @@ def test_endless_loops_end_and_are_repaired_rightly(box: Sandbox) -> None:
         assert space["digits"](305) == 3  # type: ignore[operator]
 
 
-def test_two_edits_where_one_is_not_enough(box: Sandbox) -> None:
-    code = "def f(a, b):\n    x = a - b\n    y = a - b\n    return x * y\n"
-    tests = (
-        UnitTest(Call((5, 2)), 49), UnitTest(Call((1, 1)), 4), UnitTest(Call((0, 3)), 9),
-        UnitTest(Call((2, -7)), 25),
-    )  # fmt: skip
-    result = search(problem(code, tests=tests), box=box)
-    assert result.candidates
-    space: dict[str, object] = {}
-    exec(result.candidates[0].code, space)
-    assert space["f"](10, 4) == 196  # type: ignore[operator]
-
-
-def test_likely_pairs_do_not_wait_for_the_least_likely_edits(box: Sandbox) -> None:
-    code = (
-        "def f(words, size, sep):\n    found = []\n    for word in words:\n"
-        "        if len(word) < size and word not in found:\n            found.append(word)\n"
-        "    return sep.join(sorted(found)[1:])\n"
-    )
-    words = ["ab", "abc", "b", "ab", "zz"]
-    tests = (
-        UnitTest(Call((words, 2, "-")), "ab-b-zz"), UnitTest(Call((words, 1, "+")), "b"),
-        UnitTest(Call((["q", "p"], 1, "")), "pq"), UnitTest(Call(([], 1, "")), ""),
-    )  # fmt: skip
-    trial = Trial(code, "f", tests, box, 0.0)
-    every = len(singles(trial.focus, trial.facts(""), lambda stmts: 0.0))
-    found = repair(problem(code, tests=tests), tests, box=box, max_candidates=every)
-    assert any(len(result.edits) == 2 for result in found.survivors)
-
-
 def test_the_same_seed_and_count_give_the_same_result(box: Sandbox) -> None:
     text = ">>> spread([1, 5, 2])\n4\n"
     first, second = (
@@ -234,30 +202,6 @@ def test_repair_takes_tests_from_elsewhere(box: Sandbox) -> None:
     assert found.fails
     assert all(result.fits for result in found.survivors)
     assert found.survivors
-
-
-def test_two_places_are_mended_although_the_helpers_are_large(box: Sandbox) -> None:
-    """Edits of what the function uses wait until its own, and pairs of these, had their turn."""
-    large = "def large(x):\n" + "".join(f"    a{n} = x + {n}\n" for n in range(100))
-    code = f"{large}    return x\n\ndef f(a, b):\n    c = large(b) + 1\n    return c - a\n"
-    tests = [UnitTest(Call(pair), sum(pair) - 1) for pair in ((3, 1), (5, 0), (2, 7))]
-    given = FunctionProblem("own/1", "", "def f(a, b)", "f", code)
-    found = repair(given, tests, box=box, max_candidates=1_300)
-    fixed = [ast.unparse(found.trial.mutated(r.edits)) for r in found.survivors]  # type: ignore[union-attr]
-    assert any("c = large(b) - 1" in one and "return c + a" in one for one in fixed)
-
-
-def test_no_pair_holds_what_is_enough_alone(box: Sandbox) -> None:
-    code = "def f(a):\n    b = a % 3\n    return sorted(b)\n"
-    tests = [UnitTest(Call((7,)), 1), UnitTest(Call((9,)), 0)]
-    given = FunctionProblem("own/1", "", "def f(a)", "f", code)
-    found = repair(given, tests, box=box, max_candidates=20_000)
-    alone = {described(r.edits[0]) for r in found.survivors if r.edits[0].kind == "drop call"}
-    assert alone
-    assert found.pairs is not None
-    look_further(found, 1.0)
-    pairs = [r.edits for r in found.survivors if len(r.edits) == 2]
-    assert not [pair for pair in pairs if alone & set(map(described, pair))]
 
 
 COUNTED = """

@@ -18,8 +18,9 @@ from refute.core.problems import Call, FunctionProblem, Invocation, Trust, UnitT
 from refute.function.contract import Candidate
 from refute.function.formatting import call_source
 from refute.function.search.engine import search
-from refute.function.search.inputs import Tier, propose_inputs
+from refute.function.search.inputs import Tier
 from refute.function.search.mutants import singles
+from refute.function.search.staged import proposed_inputs
 from refute.function.search.trial import Trial
 from refute.sandbox import Limits, Outcome, Program, Sandbox
 from refute.sandbox.pool import AsyncSandbox
@@ -35,24 +36,29 @@ left out: the model is there for that."""
 LONGEST = 400
 """Longer calls, in characters of source, are no good question."""
 
+MOST_INPUTS = 60
+"""Neighbours that the programs are run on."""
 Result = TypeVar("Result")
 _DEFAULT = Limits()
 
 
-def multiplied(problem: FunctionProblem, known: Sequence[Invocation], *, seed: int) -> list[Call]:
-    """Inputs near the known ones: first such as keep the function's evident precondition, then
-    those just past what was seen."""
-    proposals = [
-        one
-        for one in islice(propose_inputs(problem, known, seed=seed), MOST_INPUTS)
-        if one.tier <= Tier.EDGE and len(call_source(one.call, problem.entry_point)) <= LONGEST
-    ]
-    ordered = sorted(proposals, key=lambda one: one.tier)
-    return [one.call for one in ordered if isinstance(one.call, Call)]
+async def multiplied(
+    problem: FunctionProblem,
+    known: Sequence[Invocation],
+    box: AsyncSandbox,
+    *,
+    seed: int,
+    most: int = MOST_INPUTS,
+) -> list[Call]:
+    """Inputs near the known ones: first such as look like these, then those just past what was
+    seen. Raises `SandboxUnavailable`."""
 
+    def find(inner: Sandbox) -> list[tuple[Invocation, Tier]]:
+        return proposed_inputs(problem, known, box=inner, seed=seed, most=most)
 
-MOST_INPUTS = 60
-"""Neighbours that the programs are run on."""
+    found = sorted(await _in_thread(find, box), key=lambda one: one[1])
+    calls = [call for call, _ in found if isinstance(call, Call)]
+    return [call for call in calls if len(call_source(call, problem.entry_point)) <= LONGEST]
 
 
 async def searched_fixes(

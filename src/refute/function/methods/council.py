@@ -175,7 +175,7 @@ class _Council:
         examples, _ = trusted_tests(problem)  # whatever their outputs are worth
         known: list[Invocation] = [test.call for test in examples]
         known += await listed_inputs(problem, LISTED, sampler=self.writer, box=self.ctx.sandbox)
-        near = multiplied(problem, known, seed=self.ctx.seed)
+        near = await multiplied(problem, known, self.ctx.sandbox, seed=self.ctx.seed)
         seen: dict[str, Invocation] = {}
         for call in chain(known, near):
             if isinstance(call, Call):

@@ -253,7 +253,7 @@ class _Work:
             return
         certain = self.versions.given.certain.tests
         known = [*(one.call for one in self.inputs), *(test.call for test in certain)]
-        for call in multiplied(self.problem, known, seed=self.ctx.seed):
+        for call in await multiplied(self.problem, known, self.ctx.sandbox, seed=self.ctx.seed):
             proposal = bare_proposal(call, self.problem.entry_point)
             self.inputs.append(Input(call, proposal, False))
         if self.versions.given.plausible:

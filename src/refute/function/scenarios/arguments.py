@@ -1,15 +1,13 @@
-"""Arguments for a callable: rows of the literal proposer, with objects where it needs some."""
+"""Arguments for a callable, by the types of its parameters and by what its code does with them."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
-from itertools import chain, islice
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice, zip_longest
 from random import Random
-from typing import Any
 
-from refute.core.problems import Call, FunctionProblem
 from refute.function.scenarios.building import Builder
 from refute.function.scenarios.described import (
     ANY,
@@ -21,10 +19,8 @@ from refute.function.scenarios.described import (
 )
 from refute.function.scenarios.pieces import Piece, joined, library_places
 from refute.function.scenarios.varying import neighbours
-from refute.function.search.inputs import propose_inputs
-from refute.function.search.written import source_with
 from refute.sandbox.values import crosses
-from refute.source.literals import NotLiteral
+from refute.source.literals import NotLiteral, source_of
 from refute.source.syntax import Function
 
 Row = dict[str, Piece]
@@ -54,6 +50,8 @@ _LIBRARY_NAMES: dict[str, tuple[str, ...]] = {
 STRAYING = 0.1
 """Share of rows with an argument of any type: what code does with it may be what changed."""
 MOST_MENTIONED = 40
+FIRST = 3
+"""Rows of required arguments before the first one with an option."""
 KINDS: dict[str, TypeHint] = {
     "number": ("union", [("class", "builtins:int", []), ("class", "builtins:float", [])]),
     "text": ("class", "builtins:str", []),
@@ -93,154 +91,29 @@ def constants_of(*nodes: ast.AST) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def rows_for(
     signature: Signature, node: Function | None, builder: Builder, rng: Random
 ) -> Iterator[Row]:
-    """Rows of arguments, best first, without end where there is anything to vary.
+    """Rows of arguments, best first, without end where there is anything to vary: the required
+    ones, then with one option at a time, then with options drawn at random.
 
-    `node`: the definition, where its source is known: literal arguments are then proposed as for
-    any function under test, by use, names, constants and annotations.
+    `node`: the definition, where its source is known.
     """
-    objects: dict[str, tuple[Piece, ...]] = {}
-    for one in signature.parameters or ():
-        pieces = _objects(one, node, builder)
-        if pieces:
-            objects[one.name] = pieces
-    typed = _typed_rows(signature, builder, objects, rng)
-    if node is None or signature.parameters is None:
-        yield from typed
-        return
-    literal = _literal_rows(signature, node, builder, objects, rng)
-    for pair in zip(literal, typed, strict=False):
-        yield from pair
-    yield from literal
-    yield from typed
-
-
-# -- rows of literals ------------------------------------------------------------------------------
-
-
-def _literal_rows(
-    signature: Signature, node: Function, builder: Builder,
-    objects: Mapping[str, Sequence[Piece]], rng: Random,
-) -> Iterator[Row]:  # fmt: skip
-    names = [one.name for one in signature.parameters or ()]
-    try:
-        proposals = propose_inputs(_lifted(node, names, set(objects)), (), seed=rng.randrange(1000))
-        for proposal in proposals:
-            call = proposal.call
-            row = _row_of(call, signature) if isinstance(call, Call) else None
-            if row is None:
-                continue
-            for name, pieces in objects.items():
-                one = _parameter(signature, name)
-                guessed = one.type == ("any",)  # literals may be what it is for after all
-                share = (0.75 if guessed else 1.0) if name in row else 0.5 if one.optional else 1.0
-                if rng.random() < share:
-                    row[name] = rng.choice(pieces)
-            if rng.random() < 0.6:
-                row = _with_fewer_options(row, signature, builder, rng)
-            yield _with_text(row, set(objects), builder, rng)
-    except (SyntaxError, ValueError, ArithmeticError):
-        return
-
-
-def _with_fewer_options(row: Row, signature: Signature, builder: Builder, rng: Random) -> Row:
-    """The row without most of its options, what is given together need not go together; and of
-    those that are left some with a value like the default."""
-    kept: Row = {}
-    for one in signature.parameters or ():
-        piece = row.get(one.name)
-        if piece is None or (one.optional and rng.random() < 0.7):
-            continue
-        kept[one.name] = _other(one, [piece], builder, rng) if one.optional else piece
-    return kept
-
-
-def _with_text(row: Row, objects: Set[str], builder: Builder, rng: Random) -> Row:
-    """The row, now and then with a text that the code mentions in place of another text."""
-    texts = builder.constants[1]
-    given = [
-        name for name, piece in row.items() if piece.source[:1] in "'\"" and name not in objects
-    ]
-    if not texts or not given or rng.random() < 0.7:
-        return row
-    return {**row, rng.choice(given): Piece(rng.choice(texts))}
-
-
-def _parameter(signature: Signature, name: str) -> Parameter:
-    return next(one for one in signature.parameters or () if one.name == name)
-
-
-def _lifted(node: Function, names: Sequence[str], objects: set[str]) -> FunctionProblem:
-    """The definition as a function of its own, without `self`, decorators and foreign hints."""
-    every = ast.parse(ast.unparse(node)).body[0]
-    assert isinstance(every, Function)
-    given = every.args
-    for group in (given.posonlyargs, given.args):
-        dropped = [one for one in group[:1] if one.arg not in names]
-        if dropped:
-            group.pop(0)
-            break
-    for one in (*given.posonlyargs, *given.args, *given.kwonlyargs):
-        if one.arg in objects:
-            one.annotation = None
-    fields: dict[str, Any] = {
-        key: value for key, value in ast.iter_fields(every) if key != "decorator_list"
-    }
-    lifted = ast.FunctionDef(**{**fields, "name": "lifted", "decorator_list": []})
-    code = ast.unparse(ast.fix_missing_locations(ast.Module([lifted], [])))
-    return FunctionProblem(
-        id="lifted",
-        description=ast.get_docstring(node) or "",
-        signature="",
-        entry_point="lifted",
-        code=code,
-    )
-
-
-def _row_of(call: Call, signature: Signature) -> Row | None:
-    row: Row = {}
-    given = [one for one in signature.parameters or () if one.kind < VARIADIC]
-    try:
-        for one, value in zip(given, call.args, strict=False):
-            row[one.name] = Piece(source_with(value))
-        for name, value in call.kwargs.items():
-            row[name] = Piece(source_with(value))
-    except NotLiteral:
-        return None
-    extra = call.args[len(given) :]
-    variadic = next((p for p in signature.parameters or () if p.kind == VARIADIC), None)
-    if extra and variadic is not None:
-        row[variadic.name] = Piece(", ".join(map(source_with, extra)))
-    return row
-
-
-# -- rows by type ----------------------------------------------------------------------------------
-
-
-def _typed_rows(
-    signature: Signature, builder: Builder, objects: Mapping[str, Sequence[Piece]], rng: Random
-) -> Iterator[Row]:
-    """Yield rows of required arguments, then with one option at a time, then with options drawn at
-    random."""
     parameters = [one for one in signature.parameters or () if one.kind != KEYWORDS]
     columns = {
-        one.name: objects.get(one.name) or builder.of_type(hint_of(one)) for one in parameters
+        one.name: _objects(one, node, builder) or builder.of_type(hint_of(one))
+        for one in parameters
     }
     required = [one for one in parameters if not one.optional and one.kind != VARIADIC]
     if not all(columns[one.name] for one in required):
         return
     options = [one for one in parameters if one not in required and columns[one.name]]
-    for index in range(max((len(columns[one.name]) for one in required), default=1)):
-        yield {one.name: columns[one.name][index % len(columns[one.name])] for one in required}
-    mentioned = tuple(Piece(text) for text in builder.constants[1])
-    for turn in range(min(8 * len(options), 96)):
-        option = options[turn % len(options)]
-        row = {one.name: rng.choice(columns[one.name]) for one in required}
-        at = turn // len(options)
-        if type(option.default) is str and at % 2 == 0 and at // 2 < len(mentioned):
-            row[option.name] = mentioned[at // 2]  # one of a few words, as often as not
-        else:
-            row[option.name] = _other(option, columns[option.name], builder, rng)
-        yield row
+    most = max((len(columns[one.name]) for one in required), default=1)
+    plain = (
+        {one.name: columns[one.name][index % len(columns[one.name])] for one in required}
+        for index in range(most)
+    )
+    yield from islice(plain, FIRST)
+    with_option = _rows_with_option(required, options, columns, builder, rng)
+    for pair in zip_longest(with_option, plain):
+        yield from (row for row in pair if row is not None)
     while True:
         row = {one.name: rng.choice(columns[one.name]) for one in required}
         for one in options:
@@ -250,6 +123,22 @@ def _typed_rows(
                 row[one.name] = _other(one, columns[one.name], builder, rng)
         if required and rng.random() < STRAYING:
             row[rng.choice(required).name] = rng.choice(builder.of_type(ANY))
+        yield row
+
+
+def _rows_with_option(
+    required: Sequence[Parameter], options: Sequence[Parameter],
+    columns: Mapping[str, Sequence[Piece]], builder: Builder, rng: Random,
+) -> Iterator[Row]:  # fmt: skip
+    mentioned = tuple(Piece(text) for text in builder.constants[1])
+    for turn in range(min(8 * len(options), 96)):
+        option = options[turn % len(options)]
+        row = {one.name: rng.choice(columns[one.name]) for one in required}
+        at = turn // len(options)
+        if type(option.default) is str and at % 2 == 0 and at // 2 < len(mentioned):
+            row[option.name] = mentioned[at // 2]  # one of a few words, as often as not
+        else:
+            row[option.name] = _other(option, columns[option.name], builder, rng)
         yield row
 
 
@@ -268,7 +157,7 @@ def _other(option: Parameter, pieces: Sequence[Piece], builder: Builder, rng: Ra
         near = [one for one in neighbours(option.default, builder, rng) if crosses(one)]
         try:
             if near:
-                return Piece(source_with(rng.choice(near)))
+                return Piece(source_of(rng.choice(near)))
         except NotLiteral:
             pass
     values = [piece for piece in pieces if piece.source != repr(option.default)]

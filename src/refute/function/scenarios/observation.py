@@ -234,6 +234,8 @@ def _canonical(value: Any, depth: int = 100) -> Any:
         return "iterator", [_canonical(one, inner) for one in value.items], value.more
     if isinstance(value, float):
         return float(f"{value:.9g}")
+    if isinstance(value, int) and value.bit_length() > 10_000:
+        return hex(value)  # Python writes no int of so many digits
     if isinstance(value, (list, tuple)):
         return type(value).__name__, [_canonical(one, inner) for one in value]
     if isinstance(value, (set, frozenset)):

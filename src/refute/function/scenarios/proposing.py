@@ -18,7 +18,7 @@ from random import Random
 from refute.core.problems import Scenario
 from refute.function.scenarios.arguments import KINDS, Row, kind_of, rows_for
 from refute.function.scenarios.building import Builder, call_of
-from refute.function.scenarios.described import Described
+from refute.function.scenarios.described import Described, with_seen_types
 from refute.function.scenarios.mentioned import mentioned
 from refute.function.scenarios.observation import LIMITS, Observation, observe
 from refute.function.scenarios.pieces import Namer, Piece, joined
@@ -144,7 +144,9 @@ class Proposer:
     _uses: deque[Proposal] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
-        target = self.target
+        last = self.target.name.rpartition(".")[2]
+        signature = with_seen_types(self.target.signature, last, self.known)
+        self.target = target = replace(self.target, signature=signature)
         tree = try_parse(target.text)
         taken = bound_names(*tree.body) if tree is not None else frozenset()
         self.rng = Random(f"{self.seed}:{target.name}")

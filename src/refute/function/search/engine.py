@@ -38,11 +38,10 @@ from refute.function.search.choose import (
 )
 from refute.function.search.confidence import of_fix
 from refute.function.search.edit import same
-from refute.function.search.inputs import Tier, propose_inputs
-from refute.function.search.precondition import evident_precondition
-from refute.function.search.repair import PATIENT, WEAK, Repair, look_further, repair, starting
+from refute.function.search.inputs import Tier, as_call
+from refute.function.search.repair import PATIENT, Repair, repair, starting
 from refute.function.search.showing import SHOWN, candidate, derived, sound
-from refute.function.search.staged import is_staged, needs_stage, scenario_inputs
+from refute.function.search.staged import is_staged, proposed_inputs
 from refute.function.search.varied import optional_parameters, varied
 from refute.sandbox import Limits, NotRun, Program, Sandbox
 from refute.sandbox.equality import expect_test, matches
@@ -123,12 +122,6 @@ def search(
             inputs = affordable(found, inputs, left)
             known = Hints(tuple(hints), witnesses(problem, box=box))
             clusters = choose(found, inputs, known)
-            if clusters and clusters[0].score <= WEAK:
-                tried = found.trial.tried
-                further = start + 0.7 * budget - time.monotonic()
-                if look_further(found, further):
-                    clusters = choose(found, inputs, known)
-                state.tried += found.trial.tried - tried
             before = observed(found.trial, [()], [call for call, _ in inputs])[0]
         for _ in range(MOST_QUESTIONS):
             assert found.trial is not None
@@ -213,8 +206,8 @@ def search(
 
 def _alone(problem: FunctionProblem, trusted: Sequence[UnitTest]) -> bool:
     """Return whether there is only one example, and it shows what other inputs look like."""
-    known = [test.call for test in trusted]
-    return len(trusted) == 1 and not evident_precondition(problem, known).guessed
+    plain = (as_call(test.call, problem.entry_point) for test in trusted)
+    return len(trusted) == 1 and any(call is not None for call in plain)
 
 
 def _reservations(
@@ -332,7 +325,8 @@ def _without_oracle(
     program = Program(problem.code, problem.entry_point)
     # Only a name that nothing binds is worth running inputs for: every other crash may be meant.
     doubt = not box.over and unbound_names(problem.code)
-    inputs = probing_inputs(problem, state.trusted, seed) if doubt else []
+    known = [test.call for test in state.trusted]
+    inputs = proposed_inputs(problem, known, box=box, seed=seed, most=INPUTS) if doubt else []
     calls = [call for call, _ in inputs]
     limits = Limits(cpu=0.5, wall=3.0, stop_after=3)
     outcomes = box.run(program, calls, limits) if calls else []
@@ -362,18 +356,6 @@ def again(problem: FunctionProblem, findings: Sequence[Finding], box: Sandbox) -
     return kept
 
 
-def probing_inputs(
-    problem: FunctionProblem, trusted: Sequence[UnitTest], seed: int, most: int = INPUTS
-) -> list[tuple[Invocation, Tier]]:
-    """Inputs near the known ones, with how far each is from them; none where plain values will not
-    do (`staged`)."""
-    if needs_stage(problem):
-        return []
-    known = [test.call for test in trusted]
-    proposals = islice(propose_inputs(problem, known, seed=seed), most)
-    return [(p.call, p.tier) for p in proposals if p.tier <= Tier.EDGE]
-
-
 def comparing_inputs(
     problem: FunctionProblem,
     found: Repair,
@@ -381,20 +363,21 @@ def comparing_inputs(
     seed: int,
     seconds: float,
 ) -> list[tuple[Invocation, Tier]]:
-    """As `probing_inputs`, or scenarios; before these, the failing examples that are no calls, with
-    other values in them. `seconds`: for scenarios."""
-    plain = probing_inputs(problem, trusted, seed)
-    if found.trial is not None and needs_stage(problem):
-        bound = None if found.trial.max_candidates is not None else seconds
-        plain = scenario_inputs(
-            problem, trusted, box=found.trial.box, seed=seed, most=INPUTS, seconds=bound
-        )
+    """Inputs near the known ones, with how far each is from them: the failing examples that are no
+    calls, with other values in them; then those of `proposed_inputs`."""
     failing = [t.call for t, ok in zip(found.tests, found.passed, strict=True) if not ok]
     sessions = [call for call in failing if isinstance(call, DoctestSession)]
     optional = optional_parameters(problem.code, problem.entry_point) if sessions else []
     near = islice(varied(sessions, Random(seed), problem.entry_point, optional), SESSIONS)
-    inside = [(session, Tier.IN_DOMAIN) for session in near]
-    return [*inside, *plain][:INPUTS]
+    inputs: list[tuple[Invocation, Tier]] = [(session, Tier.IN_DOMAIN) for session in near]
+    known = [test.call for test in trusted]
+    assert found.trial is not None
+    bound = None if found.trial.max_candidates is not None else seconds
+    most = INPUTS - len(inputs)
+    inputs += proposed_inputs(
+        problem, known, box=found.trial.box, seed=seed, most=most, seconds=bound
+    )
+    return inputs
 
 
 def affordable(

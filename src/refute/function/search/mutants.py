@@ -1,14 +1,13 @@
-"""The edits of a program in the order of the prior: single ones as a list, pairs lazily."""
+"""The edits of a program in the order of the prior."""
 
 from __future__ import annotations
 
 import ast
 import gc
-import heapq
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from refute.function.search.edit import Edit, copy_of, located
@@ -26,7 +25,7 @@ from refute.function.search.rules import (
 )
 from refute.function.search.sites import Site, expressions, statement_lists
 
-__all__ = ["frontier", "singles"]
+__all__ = ["singles"]
 
 EVERYWHERE = 0.8
 """Prior weight of a constant's change wherever the function has it, beside that of one place."""
@@ -53,13 +52,12 @@ def singles(
     tree: ast.Module,
     facts: CodeFacts,
     bonus: SiteBonus,
-    within: frozenset[int] | None = None,
     until: float = math.inf,
 ) -> list[Edit]:
     """Every single edit of `tree`, a part of `facts.tree`, likeliest first, always in one order.
 
-    `within`: ids of statements; only edits in these are made, for speed. `until`:
-    `time.monotonic()` at which the list ends with those found so far (a function of 5,000 lines).
+    `until`: `time.monotonic()` at which the list ends with those found so far (a function of 5,000
+    lines).
     """
     edits: list[Edit] = []
     equal_constants: dict[tuple[int, type, object], list[Site]] = defaultdict(list)
@@ -68,8 +66,6 @@ def singles(
             break
         own = site.context.stmt
         stmts: tuple[ast.stmt, ...] = () if own is None else (own,)
-        if within is not None and (not stmts or id(stmts[0]) not in within):
-            continue
         extra = bonus(stmts)
         if isinstance(site.node, ast.Constant):
             value = site.node.value
@@ -87,13 +83,11 @@ def singles(
     for owner, field, body, context in statement_lists(tree, facts.tree):
         if time.monotonic() >= until:
             break
-        if within is not None and within.isdisjoint(map(id, body)):
-            continue
         drafts = list(statements(owner, field, body, context, facts))
         drafts += borrowed_statements(owner, field, body, context, facts)
         drafts += uses(owner, field, body, context, facts)
         drafts += bindings(owner, field, body, context, facts)
-        if isinstance(owner, ast.FunctionDef) and within is None:
+        if isinstance(owner, ast.FunctionDef):
             drafts += swapped_returns(owner)
         counts = Counter(kind for kind, *_ in drafts)
         for draft in drafts:
@@ -137,28 +131,3 @@ def _everywhere(
             changes = tuple(site.change(located(copy_of(new), site.node)) for site in sites)
             weight = log_weight(kind, len(found)) + everywhere
             yield Edit(changes, kind, weight + addition + extra, stmts)
-
-
-def frontier(
-    firsts: Sequence[tuple[float, Edit]],
-    seconds: Callable[[int], Sequence[Edit]],
-) -> Iterator[tuple[int, Edit]]:
-    """Pairs best first: yields (index of the first edit, second edit).
-
-    `seconds(i)` returns the edits, likeliest first, of the program after `firsts[i]`; it is asked
-    only when its turn comes.
-    """
-    heap: list[tuple[float, int, int]] = []
-    ready: dict[int, Sequence[Edit]] = {}
-    for i, (weight, _) in enumerate(firsts):
-        heap.append((-weight, i, -1))
-    heapq.heapify(heap)
-    while heap:
-        _, i, j = heapq.heappop(heap)
-        if j < 0:
-            ready[i] = seconds(i)
-        else:
-            yield i, ready[i][j]
-        j += 1
-        if j < len(ready[i]):
-            heapq.heappush(heap, (-(firsts[i][0] + ready[i][j].weight), i, j))

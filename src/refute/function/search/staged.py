@@ -1,7 +1,7 @@
-"""Inputs for functions that no plain call shows: methods, properties, coroutines.
+"""Inputs that are found by running: scenarios, which make objects and observe one expression.
 
-They are scenarios: an object is made, put into some state, and one expression is observed. Which
-are of use is seen on the code under test; how candidates are told apart by them, in `told`.
+Which are of use is seen on the code under test; how candidates are told apart by them, in `told`. A
+scenario that only calls the function with plain values is that call.
 """
 
 from __future__ import annotations
@@ -10,16 +10,19 @@ import ast
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TypeGuard
 
 from refute.core.problems import (
     DoctestSession,
+    Expression,
     FunctionProblem,
     Invocation,
     Scenario,
     UnitTest,
     Want,
 )
+from refute.function.formatting import call_source
 from refute.function.scenarios.observation import (
     LIMITS,
     fingerprint,
@@ -27,29 +30,17 @@ from refute.function.scenarios.observation import (
     read_observation,
     same_value,
 )
-from refute.function.search.inputs import Tier
+from refute.function.search.inputs import Tier, as_call, near_inputs
 from refute.function.search.trial import starved
 from refute.sandbox import NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.values import crosses, encode
 from refute.source.literals import NotLiteral, source_of
-from refute.source.syntax import find_function, takes_self, try_parse, try_parse_statements
+from refute.source.syntax import try_parse_statements
 
-__all__ = ["is_staged", "needs_stage", "scenario_inputs", "stated", "told"]
+__all__ = ["is_staged", "proposed_inputs", "stated", "told"]
 
 TRIED = 160
 """Scenarios that are run to find some of use."""
-
-
-def needs_stage(problem: FunctionProblem) -> bool:
-    """Return whether calls with plain values show nothing: the function needs an object, or an
-    event loop."""
-    tree = try_parse(problem.code)
-    function = None if tree is None else find_function(tree, problem.entry_point)
-    if function is None:
-        return False
-    on_class = any(ast.unparse(one) == "classmethod" for one in function.decorator_list)
-    coroutine = isinstance(function, ast.AsyncFunctionDef)
-    return coroutine or (takes_self(function, problem.entry_point) and not on_class)
 
 
 def is_staged(call: Invocation) -> TypeGuard[DoctestSession | Scenario]:
@@ -57,13 +48,28 @@ def is_staged(call: Invocation) -> TypeGuard[DoctestSession | Scenario]:
     return isinstance(call, DoctestSession | Scenario)
 
 
-def scenario_inputs(
+def proposed_inputs(
     problem: FunctionProblem,
-    trusted: Sequence[UnitTest],
+    known: Sequence[Invocation],
     *,
     box: Sandbox,
     seed: int,
     most: int,
+    seconds: float | None = None,
+) -> list[tuple[Invocation, Tier]]:
+    """Inputs, with how far each is from the known ones: calls near these; where they are few, what
+    is found by running, within so many `seconds` (None: whatever the time)."""
+    found: list[tuple[Invocation, Tier]] = [*islice(near_inputs(problem, known, seed=seed), most)]
+    if len(found) < most:
+        found += _explored(problem, known, box, seed, seconds)
+    return found[:most]
+
+
+def _explored(
+    problem: FunctionProblem,
+    invocations: Sequence[Invocation],
+    box: Sandbox,
+    seed: int,
     seconds: float | None,
 ) -> list[tuple[Invocation, Tier]]:
     """Scenarios that the code under test answers, twice alike, with how far each is from what is
@@ -84,7 +90,8 @@ def scenario_inputs(
         return []
     signature = described[1].names[name]
     target = Target(described[0], name, signature, problem.code)
-    known = [made for test in trusted if (made := _as_scenario(test.call)) is not None]
+    scenarios = (_as_scenario(one, problem.entry_point) for one in invocations)
+    known = [one for one in scenarios if one is not None]
     proposer = Proposer(
         target,
         described[1],
@@ -98,21 +105,26 @@ def scenario_inputs(
         for one in explore(proposer, runner(box, program), most=TRIED, seconds=left)
         if one.seen.answered and not one.seen.misused
     ]
-    scenarios = [one.proposal.scenario for one in shown]
-    again = observe(box, program, scenarios, replace(LIMITS, seed=1)) if scenarios else []
+    made = [one.proposal.scenario for one in shown]
+    again = observe(box, program, made, replace(LIMITS, seed=1)) if made else []
     found: list[tuple[Invocation, Tier]] = []
     for one, other in zip(shown, again, strict=True):
         if fingerprint(one.seen) == fingerprint(other) and one.proposal.scenario not in known:
             tier = Tier.EDGE if one.seen.kind == "raised" else Tier.IN_DOMAIN
-            found.append((one.proposal.scenario, tier))
-    return found[:most]
+            scenario = one.proposal.scenario
+            plain = None
+            if not (scenario.setup or scenario.imports):
+                plain = as_call(Expression(scenario.expression), problem.entry_point)
+            found.append((plain or scenario, tier))
+    return found
 
 
-def _as_scenario(call: Invocation) -> Scenario | None:
-    """A session whose last step is an expression, as a scenario."""
-    if not isinstance(call, DoctestSession):
-        return None
-    statements = try_parse_statements("".join(call.steps))
+def _as_scenario(call: Invocation, entry_point: str) -> Scenario | None:
+    """A call, or a session whose last step is an expression, as a scenario."""
+    if isinstance(call, Scenario):
+        return call
+    source = "".join(call.steps) if isinstance(call, DoctestSession) else None
+    statements = try_parse_statements(source or call_source(call, entry_point))
     match statements:
         case [*setup, ast.Expr(value=value)]:
             return Scenario(ast.unparse(value), tuple(map(ast.unparse, setup)))
