@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ from refute.doors import command_line
 from refute.errors import InputError
 from refute_lab.benches import RECORDS, BenchSettings, load_items, summarize, work_on
 from refute_lab.benches.grade import Grade, ProgramGrade, TestGrade, TestVerdict, metrics
-from refute_lab.runs.journal import ErrorRecord, read_header
+from refute_lab.runs.journal import ErrorRecord
 from refute_lab.runs.run import Run, resumed
 from refute_lab.verbs.bench import BenchOptions
 
@@ -191,14 +189,6 @@ def start(data: Path, run: Path) -> subprocess.Popen[str]:
     )
 
 
-def wait_for_records(run: Path, count: int, process: subprocess.Popen[str]) -> None:
-    journal = run / "journal.jsonl"
-    while process.poll() is None:
-        if journal.exists() and journal.read_bytes().count(b"\n") > count:
-            return
-        time.sleep(0.002)
-
-
 @pytest.fixture
 def slow(tmp_path: Path, data: Path) -> Path:
     """Many problems, so that a run can be hit in the middle of it."""
@@ -208,38 +198,6 @@ def slow(tmp_path: Path, data: Path) -> Path:
     ]
     path.write_text("\n".join(rows) + "\n")
     return path
-
-
-def test_kill_9_three_times(slow: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, undisturbed, _ = bench(capsys, slow, "--method", "none", "--run", tmp_path / "a")
-    run = tmp_path / "b"
-    for count in (5, 12, 25):
-        process = start(slow, run)
-        wait_for_records(run, count, process)
-        process.kill()
-        process.communicate()
-    finished = (run / "journal.jsonl").read_bytes()
-    assert finished.count(b"\n") < 41
-    status, table, _ = bench(capsys, slow, "--run", run)
-    assert status == 0
-    assert table == undisturbed
-    lines = (run / "journal.jsonl").read_text().splitlines()
-    ids = [json.loads(line)["id"] for line in lines[1:]]
-    assert sorted(ids) == sorted({f"p{n}" for n in range(40)})
-
-
-def test_ctrl_c_says_how_to_go_on(slow: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    process = start(slow, run)
-    wait_for_records(run, 3, process)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert out == ""
-    assert "Traceback" not in err
-    assert f"resume with: refute bench {slow} --run {run}" in err
-    header = read_header(run)
-    assert header["method"] == "none"
 
 
 def test_the_command_that_resumes_says_what_the_journal_does_not_keep() -> None:

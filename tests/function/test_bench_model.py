@@ -17,7 +17,7 @@ import pytest
 
 from refute.doors import command_line
 
-from .scripted_server import HOSTILE, ScriptedServer, answer, rows
+from .scripted_server import HOSTILE, ScriptedServer, rows
 
 PROBLEMS = 8
 
@@ -372,9 +372,3 @@ def test_bad_options(bench: Bench, options: list[str], message: str) -> None:
     status, out, err = bench(*options)
     assert (status, out) == (2, "")
     assert message in err
-
-
-def test_the_scripted_model_is_a_function_of_question_and_number() -> None:
-    messages = [{"role": "user", "content": "... with one unit test ..."}]
-    assert answer(messages, 3) == answer(messages, 3)
-    assert len({answer(messages, number) for number in range(20)}) > 5

@@ -168,16 +168,6 @@ def test_what_the_surroundings_decide_makes_nothing_red(
     assert "from place to place" in note
 
 
-def test_dates_are_compared_elsewhere_too(box: LocalSandbox) -> None:
-    code = (
-        "import datetime\ndef f(day):\n{docstring}\n    return day + datetime.timedelta(days=2)\n"
-    )
-    first = ">>> f(datetime.date(2020, 1, 31))\ndatetime.date(2020, 2, 1)\n"
-    later = ">>> isinstance(f(datetime.datetime(2020, 1, 31)), datetime.date)\nFalse\n"
-    colour, tests, _ = verdict(box, problem(first + later, code))
-    assert (colour, len(tests)) == ("red", 2)
-
-
 def test_a_missing_name_of_the_function_itself_is_its_fault(box: LocalSandbox) -> None:
     code = "def f(x):\n{docstring}\n    return y\n"
     assert verdict(box, problem(">>> f(1)\n1", code))[0] == "red"
@@ -240,19 +230,6 @@ def test_a_call_has_the_arguments_that_the_session_makes_it_with(box: LocalSandb
     assert [type(test.call) for test in tests] == [Call, DoctestSession]
 
 
-def test_a_call_of_another_function_of_that_name_is_none(box: LocalSandbox) -> None:
-    code = "def f(x):\n{docstring}\n    pass\ndef g(x):\n    return f(x)\n"
-    docstring = """
-        >>> f(1)
-        1
-        >>> f = g
-        >>> f(2)
-        2
-    """
-    _, tests, _ = verdict(box, problem(docstring, code))
-    assert [type(test.call) for test in tests] == [Call, DoctestSession]
-
-
 def test_a_session_leaves_out_what_its_outcome_does_not_hang_on(box: LocalSandbox) -> None:
     docstring = ">>> import math\n>>> a = f(1)\n>>> b = [7]\n>>> print(b)\n[7]\n>>> print(a)\n2"
     _, tests, _ = verdict(box, problem(docstring))
@@ -290,16 +267,6 @@ def test_a_module_that_the_examples_forgot_to_import_is_imported(box: LocalSandb
     assert colour == "green"
     assert [test.call for test in tests] == [DoctestSession(("import json\n", "json.dumps([1])\n"))]
     assert notes == ("1 of 2 doctest examples not understood: a name of its own is missing (1)",)
-
-
-def test_sources_name_the_line_of_the_module(box: LocalSandbox) -> None:
-    _, tests, _ = verdict(box, problem("Words.\n\n>>> f(1)\n2"))
-    assert tests[0].source == "doctest line 6"
-
-
-def test_prose_of_a_docstring_makes_nothing_red(box: LocalSandbox) -> None:
-    one = problem("If the list is empty, return 0. f(1) -> 5; also f(2) should return 9.")
-    assert verdict(box, one)[0] == "green"
 
 
 def test_a_slow_example_is_neither_failing_nor_searched_with(box: LocalSandbox) -> None:

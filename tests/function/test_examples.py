@@ -47,11 +47,6 @@ def test_exceptions_are_read_from_tracebacks() -> None:
     assert [(t.call, t.raises) for t in found(doctest)] == [(Call((-1,)), "ValueError")]
 
 
-def test_setup_lines_are_put_into_the_expression() -> None:
-    (test,) = found(">>> a = [3, 1]\n>>> f(a)\n[1, 3]")
-    assert test.call == Call(([3, 1],))
-
-
 def test_names_that_do_not_exist_are_not_used() -> None:
     tests = found(
         ">>> from fractions import Fraction as F\n>>> f(F(1, 2))\n1\n\nThen:\n\n"
@@ -87,17 +82,3 @@ def test_examples_that_contradict_one_another_are_hints() -> None:
         (Trust.STATED, 5),
     ]
     assert "contradicted by description line 3" in tests[0].source
-
-
-def test_trust_and_place() -> None:
-    text = "Words.\n\n>>> f(3)\n4\n"
-    [test] = found(text)
-    assert (test.trust, test.source) == (Trust.STATED, "description line 3")
-    assert test.span is not None
-    assert text[slice(*test.span)] == ">>> f(3)\n4"
-
-
-def test_methods_are_read_from_doctests_as_expressions() -> None:
-    code = "class A:\n    def f(self, x): ..."
-    (test,) = found(">>> a = A()\n>>> a.f(3)\n4", code, "A.f")
-    assert test.call == Expression("A().f(3)")

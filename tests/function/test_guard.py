@@ -71,13 +71,6 @@ def test_what_is_no_mistake_of_ours_goes_on(file: Path, error: BaseException) ->
         list(verbs.hunt(module, solver=breaking(error), box=box))
 
 
-def test_with_a_traceback(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REFUTE_TRACEBACK", "1")
-    module = open_target(str(file))
-    with open_box(module) as box, pytest.raises(TypeError):
-        list(verbs.hunt(module, solver=breaking(TypeError()), box=box))
-
-
 def test_it_is_counted(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

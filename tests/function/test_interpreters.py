@@ -256,20 +256,6 @@ def test_an_environment_that_git_tracks_is_refused(tmp_path: Path) -> None:
         interpreter_of(tmp_path, None)
 
 
-def test_a_layer_of_an_environment_is_read_through_its_path_files(tmp_path: Path) -> None:
-    shared, source = tmp_path / "shared", tmp_path / "source"
-    layer = tmp_path / "layer"
-    for folder in (shared, source, layer):
-        folder.mkdir()
-    line = "import site; site.addsitedir({!r})\n"
-    more = f"import site; site.addsitedir({str(shared)!r}); import os\n"
-    (layer / "a.pth").write_text(line.format(str(shared)) + line.format("relative") + more)
-    (shared / "b.pth").write_text(f"{source}\n" + line.format(str(layer)))
-    found = read_path_files([str(layer)])
-    assert found.folders == (str(shared), str(source), str(layer))
-    assert found.code == (line.format("relative").strip(), more.strip())
-
-
 def test_path_files_are_read_as_data(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "a.pth").write_text("src\n# no\n\nmissing\nimport os; os.abort()\n\0\n")

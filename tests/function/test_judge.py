@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 from rich.console import Console
 
-from refute.core.problems import Call, FunctionProblem, Trust, UnitTest
+from refute.core.problems import Call, FunctionProblem, Trust
 from refute.function.judge import (
     CandidateRanking,
     Judge,
@@ -17,7 +17,6 @@ from refute.function.judge import (
     by_behaviour,
     by_reward,
     by_tests,
-    collated,
     judge_candidates,
     ranked,
 )
@@ -124,25 +123,6 @@ def test_a_reward_model_sees_task_and_program(pool: SandboxPool) -> None:
     assert order(found) == [2, 1, 0], "the paper's baseline: its score alone ranks"
     assert "Return x doubled" in scorer.seen
     assert "return 2 * x" in scorer.seen
-
-
-def test_collated_by_value() -> None:
-    def test(x: object, y: object, confidence: float, raises: str | None = None) -> UnitTest:
-        return UnitTest(Call((x,)), y, raises, Trust.PREDICTED, confidence=confidence)
-
-    kept = collated(
-        [
-            test(1, 2, 0.5), test(1, 2.0, 0.75), test(1, 3, 1.0),  # two for 2, one for 3
-            test("1", 0, 0.5), test("1", None, 0.9, "ValueError"),
-            test(4, 1, 0.5), test(4, 2, 0.5),
-        ],
-        "f",
-    )  # fmt: skip
-    assert [(t.call, t.expected, t.raises) for t in kept] == [
-        (Call((1,)), 2.0, None),
-        (Call(("1",)), None, "ValueError"),
-        (Call((4,)), 1, None),
-    ]
 
 
 def test_the_rule() -> None:

@@ -11,7 +11,6 @@ import pytest
 from refute.doors import command_line
 from refute.errors import InputError
 from refute.function.examples import read_examples
-from refute.function.examples.formal import closing
 from refute.function.source import read_source
 from refute.source import syntax
 
@@ -99,11 +98,6 @@ def test_a_description_full_of_brackets_takes_little_time(text: str) -> None:
     began = time.process_time()
     read_examples(text, "f", code=f'def f(x):\n    """{text}"""\n')
     assert time.process_time() - began < 10
-
-
-def test_where_brackets_close() -> None:
-    assert closing("(" * 200 + ")" * 200, 0) == 400
-    assert closing("(" * 201 + ")" * 201, 0) is None
 
 
 def test_a_module_is_read_as_often_for_many_functions(

@@ -9,7 +9,7 @@ import pytest
 
 from refute.errors import InputError
 from refute.function.project import surroundings
-from refute.function.source import read_source, unified_diff
+from refute.function.source import read_source
 from refute.function.target import open_target, problem_of, split_target
 
 MODULE = '''\
@@ -49,12 +49,6 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "box.py"
     path.write_text(MODULE)
     return path
-
-
-def test_public_functions_in_order(file: Path) -> None:
-    module = open_target(str(file))
-    assert module.functions == ("add", "later", "Box.open", "even")
-    assert module.skipped == ()
 
 
 def test_the_docstring_is_the_description(file: Path) -> None:
@@ -159,11 +153,3 @@ def test_a_rewrite_does_not_overwrite_newer_work(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="changed since"):
         source.rewrite("a = 3\n")
     assert path.read_text() == "a = 2\n"
-
-
-def test_diffs_say_when_the_last_newline_is_missing() -> None:
-    assert unified_diff("a\nb", "a\nc", "x.py") == (
-        "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n a\n"
-        "-b\n\\ No newline at end of file\n+c\n\\ No newline at end of file\n"
-    )
-    assert unified_diff("a\n", "a\n", "x.py") == ""

@@ -144,13 +144,6 @@ def test_f_5() -> None:
     )
 
 
-def test_a_contradiction_is_no_test(tmp_path: Path) -> None:
-    finding = Finding(Call((1,)), "contradiction", Returned(encode("1")), "int promised, got str")
-    text = page(tmp_path, failing(Call((1,)), 2), findings=[finding])
-    assert "# test_f_2 is not written: int promised, got str\n" in text
-    assert "def test_f_2" not in text
-
-
 def run_pytest(path: Path) -> dict[str, int]:
     command = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", path.name]
     done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, check=False)
@@ -369,14 +362,3 @@ def test_the_file_passes_where_doctest_does(tmp_path: Path, package: bool) -> No
     got = outcomes(tmp_path, path, source)
     tolerant = {"test_raised_lax_1", "test_nothing_1", "test_class_1"}
     assert {name for name, verdict in got.items() if verdict == "PASSED"} == tolerant, source
-
-
-def test_the_lines_are_the_docstring_s(tmp_path: Path) -> None:
-    (tmp_path / "text.py").write_text(SESSION_CODE)
-    module = open_target(f"{tmp_path / 'text.py'}::f")
-    source = render(
-        module, [("f", [failing_session(RIGHT["state"])], ())], path=tmp_path / "test_it.py"
-    )
-    body = source.partition("def test_f_1() -> None:\n")[2]
-    code = [line.strip() for line in body.splitlines() if "#" not in line]
-    assert code == ["d = {'a': 1}", "d['a'] = f(4)", 'assert d == {"a": 5}']

@@ -159,14 +159,6 @@ def test_bad_options(
     assert not server.requests
 
 
-def test_a_refusing_server_is_unavailable(server: ScriptedServer, run: Run) -> None:
-    server.refuse(404, "The model `m` does not exist")
-    status, out, err = run("hunt", "m.py", *MODEL)
-    assert (status, out) == (3, "")
-    assert "no answer from the model" in err
-    assert "Traceback" not in err
-
-
 def test_a_budget_stops_it(server: ScriptedServer, run: Run) -> None:
     status, _, err = run("debug", "m.py", *MODEL, "--budget-tokens", 0)
     assert status == 3

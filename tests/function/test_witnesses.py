@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from refute.core.problems import FunctionProblem, Trust
+from refute.core.problems import FunctionProblem
 from refute.function.contract import MethodResult, State
-from refute.function.examples import understood, witnesses
-from refute.function.examples.scripts import callers_scripts
+from refute.function.examples import understood
 from refute.function.search.engine import search
 from refute.sandbox.local import LocalSandbox
 
@@ -59,43 +58,3 @@ def test_a_fix_that_spoils_an_example_of_a_caller_is_only_proposed(box: LocalSan
 def test_a_caller_alone_makes_nothing_red(box: LocalSandbox) -> None:
     code = SCALED.replace("x - k", "x * k") + TOTAL.format(total=50)
     assert searched(code, box).state == State.PASSES
-
-
-def test_examples_of_callers_are_hints_and_name_their_function(box: LocalSandbox) -> None:
-    (test,) = witnesses(problem(SCALED + TOTAL.format(total=300)), box=box)
-    assert test.trust == Trust.HINT
-    assert test.source == "doctest of total, line 11"
-
-
-def test_callers_nearest_first_through_methods_and_one_another() -> None:
-    code = '''
-def f(x):
-    return x
-
-def far():
-    """
-    >>> far()
-    """
-    near()
-
-def near():
-    """
-    >>> near()
-    """
-    f(1)
-
-class A:
-    def m(self):
-        """
-        >>> A().m()
-        """
-        return self.n()
-    def n(self):
-        f(2)
-
-def stranger():
-    """
-    >>> stranger()
-    """
-'''
-    assert [one.caller for one in callers_scripts(code, "f")] == ["near", "far", "A.m"]

@@ -352,7 +352,3 @@ def test_bundled_copies_are_found_and_hidden(marked: Marked, tmp_path: Path) -> 
             f"{machine}/{name}" for name, hides in later.items() if not hides
         )
         assert not list(machine.rglob("x")), "nothing is written to the machine's own"
-
-
-def test_no_list_is_made_of_a_users_own_environment(marked: Marked) -> None:
-    assert marked.base.hidden == ()

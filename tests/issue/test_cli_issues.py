@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,9 +13,7 @@ import pytest
 import refute as api
 from refute.core.problems import IssuePrediction
 from refute.doors.command_line import run as run_cli
-from refute.errors import PatchRejected
 from refute.issue.drafting.original import only_tests
-from refute.verbs.output import fail_for
 from refute.verbs.vet import changes_of
 from refute_lab.baselines.methods.zeroshot import ReadAnswer
 
@@ -131,36 +126,6 @@ def test_another_model_writes_the_tests(
     status, _, err = refute(capsys, *base, "--method", "zeroshotplus")
     assert (status, len(model.requests)) == (2, asked)
     assert "zeroshotplus asks one model for everything; --tester is for redgreen" in err
-
-
-@pytest.mark.parametrize("runner", ["pytest", "unittest"])
-def test_an_interpreter_without_pytest_is_no_verdict(
-    model: Loopback,
-    mine: Project,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    runner: str,
-) -> None:
-    """Whatever the method: that nothing can be run is not that nothing fails."""
-    make = [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")]
-    subprocess.run(make, check=True)
-    python = tmp_path / "bare/bin/python"
-    status, out, err = refute(
-        capsys, "reproduce", "issue.md", *WITH, "--python", python, "--runner", runner
-    )
-    assert status == 3, out
-    assert f"pytest is not installed in {python}" in err
-
-
-def test_reproduce_reads_standard_input(
-    model: Loopback,
-    mine: Project,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    exported = json.dumps({"title": "clamp", "body": ISSUE})
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(exported.encode())))
-    assert refute(capsys, "reproduce", "-", *WITH, "--json")[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -297,14 +262,6 @@ def test_nothing_is_written_where_nothing_fails(
     status, _, err = refute(capsys, "reproduce", "issue.md", *words)
     assert (status, git(mine.folder, "status", "--porcelain")) == (0, "")
     assert "nothing is written" in err
-
-
-def test_a_patch_that_does_not_apply_is_one_line(
-    mine: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert fail_for(PatchRejected("shapes: no such file\x1b[2J")) == 2
-    err = capsys.readouterr().err
-    assert err == "refute: the patch does not apply: shapes: no such file\\x1b[2J\n"
 
 
 def test_several_fixes_are_ranked_and_told_apart(

@@ -7,17 +7,10 @@ import json
 from refute.core.methods import Bounds
 from refute.diffing.changes import ChangedFunction, Place
 from refute.issue.observed_calls import (
-    ObservedCall,
-    _alike,
-    _beside,
-    _different,
-    _naming,
     _read,
-    _Run,
     observed_differences,
     rows_in,
 )
-from refute.workspace.contract import TestReport, TestResult
 
 from .projects import FIX, GOLDEN_TESTS, Project
 
@@ -62,39 +55,3 @@ def test_what_comes_back_is_not_believed() -> None:
     ]
     told = "\n".join(lines).encode("utf-8", "surrogateescape")
     assert _read(rows_in(told)) == {("t", "f", 1): ("a=1", "raises None; a becomes 2")}
-
-
-def test_more_tests_than_the_nearest() -> None:
-    """Those that name what differs, most often first, and those in a folder called like its
-    module."""
-    test = "def test_it(): "
-    sources = {
-        "tests/inspect/tests.py": test,
-        "tests/other/tests.py": test + "clamp(1)",
-        "tests/more/tests.py": test + "clamp(1) + clamp(2)",
-        "a/inspect.py": test + "clamp",
-    }
-    assert _beside(["core/inspect.py", "README"], sources) == ("tests/inspect/tests.py",)
-    assert _naming([CHANGED], sources) == ("tests/more/tests.py", "tests/other/tests.py")
-
-
-def test_tests_that_run_with_one_fix_alone_differ() -> None:
-    report = TestReport((TestResult("a::t", "a", "passed"),), "finished")
-    broken = TestReport((), "crashed", remark="the runner failed: TypeError")
-    [found] = _different(_Run(report, {}), _Run(broken, {})).values()
-    assert (found.before, found.after) == ("passed", "does not run: the runner failed: TypeError")
-    [found] = _different(_Run(broken, {}), _Run(report, {})).values()
-    assert (found.test, found.after) == ("a::t", "passed")
-    late = TestReport((), "timeout")
-    assert _different(_Run(report, {}), _Run(late, {})) == {}
-
-
-def test_a_random_token_hides_no_difference_and_is_none() -> None:
-    def call(before: str, after: str) -> ObservedCall:
-        return ObservedCall("t", "f", "", before, after)
-
-    one = call("{'token': 'x1', 'save': True}", "{'token': 'y2', 'save': False}")
-    assert _alike(one, call("{'token': 'z3', 'save': True}", "{'token': 'w4', 'save': False}"))
-    assert not _alike(call("'x1'", "'y2'"), call("'z3'", "'w4'"))
-    assert _alike(call("1", "1, 2"), call("1", "1, 2"))
-    assert not _alike(call("1", "1, 2"), call("1", "1, 3"))

@@ -33,14 +33,6 @@ def test_github_json(tmp_path: Path, document: object) -> None:
     assert read_issue(str(file)) == "T\na\nb"
 
 
-def test_no_body_and_prose_in_brackets(tmp_path: Path) -> None:
-    file = tmp_path / "issue"
-    file.write_text('{"title": "T", "body": null}')
-    assert read_issue(str(file)) == "T\n"
-    file.write_text("[BUG] it fails\nalways")
-    assert read_issue(str(file)) == "[BUG] it fails\nalways"
-
-
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"T\nbody")))
     assert read_issue("-") == "T\nbody"
@@ -63,8 +55,3 @@ def test_bad_input_is_one_line(tmp_path: Path, data: bytes, line: str) -> None:
         read_issue(str(file))
     assert "\n" not in str(error.value)
     assert str(file) in str(error.value)
-
-
-def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="No such file"):
-        read_issue(str(tmp_path / "no"))

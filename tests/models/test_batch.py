@@ -15,7 +15,6 @@ import pytest
 
 from refute.errors import AnswersPending, InputError, ModelUnavailable
 from refute.models.batch import open_batch
-from refute.models.budget import Price, Prices
 from refute.models.cache import SampleCache
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.session import Session
@@ -148,33 +147,6 @@ def test_first_start_asks_second_answers(tmp_path: Path) -> None:
     assert requests(folder) == []
 
 
-def test_ids_differ_from_their_first_characters_on(tmp_path: Path) -> None:
-    pending(tmp_path, "hello", seed=0)
-    pending(tmp_path, "bye", seed=0)
-    one, other = (request["custom_id"] for request in requests(tmp_path))
-    assert one[:4] != other[:4]
-    assert one[32:] == other[32:], "the model, and which samples"
-
-
-def test_an_answer_whose_id_begins_with_the_tag_counts(tmp_path: Path) -> None:
-    pending(tmp_path, "hello", n=1, seed=0)
-    answer(tmp_path)
-    path = tmp_path / "responses.jsonl"
-    row = json.loads(path.read_text())
-    name = row["custom_id"]
-    row["custom_id"] = name[32:40] + name[:32] + name[40:]
-    path.write_text(json.dumps(row) + "\n")
-    assert ask(tmp_path, "hello", n=1, seed=0) == ["hello/0"]
-
-
-def test_samples_that_are_open_are_not_asked_for_in_another_cut(tmp_path: Path) -> None:
-    pending(tmp_path, "a", n=5, first=0)
-    pending(tmp_path, "a", n=8, first=0)
-    assert [request["body"].get("n", 1) for request in requests(tmp_path)] == [5, 3]
-    pending(tmp_path, "a", n=3, first=4)
-    assert len(requests(tmp_path)) == 2
-
-
 def test_more_samples_cost_only_the_new_ones_and_have_their_numbers(tmp_path: Path) -> None:
     pending(tmp_path, "vote", n=8, seed=0)
     answer(tmp_path)
@@ -195,15 +167,6 @@ def test_fewer_choices_than_asked_for_then_one_by_one(tmp_path: Path) -> None:
     assert [body["seed"] for body in bodies] == [1, 2, 3], "other seeds, or all would be the same"
     answer(tmp_path, lambda body: texts_of(body)[:1])
     assert ask(tmp_path, "n?", n=4, seed=0) == ["n?/0", "n?/1", "n?/2", "n?/3"]
-
-
-def test_an_answer_without_choices_is_asked_for_again(tmp_path: Path) -> None:
-    pending(tmp_path, "a")
-    answer(tmp_path, lambda body: [])
-    pending(tmp_path, "a")
-    assert len(requests(tmp_path)) == 1
-    answer(tmp_path, lambda body: ["now"])
-    assert ask(tmp_path, "a") == ["now"]
 
 
 @pytest.mark.parametrize(
@@ -284,13 +247,6 @@ def test_settings_fit_the_body_and_are_another_model(tmp_path: Path) -> None:
     assert open_batch(str(tmp_path)).name not in (plain, "batch:m")
 
 
-def test_a_price_is_found_by_the_models_own_name(tmp_path: Path) -> None:
-    prices = Prices({"m": Price(1.0, 2.0)}, {})
-    assert prices.of(open_batch(str(tmp_path))) is None
-    (tmp_path / "batch.toml").write_text('model = "m"\nomit = ["top_p"]')
-    assert prices.of(open_batch(str(tmp_path))) == Price(1.0, 2.0)
-
-
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
@@ -307,14 +263,6 @@ def test_settings_that_cannot_be_read(tmp_path: Path, text: str, fault: str) -> 
     with pytest.raises(InputError, match=fault) as info:
         open_batch(str(tmp_path))
     assert "\n" not in str(info.value)
-
-
-def test_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="batch:DIR"):
-        open_batch("?model=x")
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="file"):
-        open_batch(str(tmp_path / "file"))
 
 
 def test_sixty_four_at_once_in_a_session(tmp_path: Path) -> None:
@@ -347,25 +295,6 @@ def test_sixty_four_at_once_in_a_session(tmp_path: Path) -> None:
     assert asked == [64, 64]
     assert asyncio.run(start()) == ["3"] * 64
     assert requests(tmp_path / "batch") == []
-
-
-def test_a_session_says_what_waits_for_answers(tmp_path: Path) -> None:
-    async def start() -> int | None:
-        async with Session(open_batch(str(tmp_path))) as session:
-            with pytest.raises(AnswersPending):
-                await session.asker("p").ask(user("q"), n=3)
-            return session.waiting
-
-    assert asyncio.run(start()) == 3
-    assert (tmp_path / "requests.complete").read_text() == "1\n"
-    answer(tmp_path)
-
-    async def again() -> int | None:
-        async with Session(open_batch(str(tmp_path))) as session:
-            await session.asker("p").ask(user("q"), n=3)
-            return session.waiting
-
-    assert asyncio.run(again()) == 0
 
 
 def test_two_processes_write_one_file_without_repeating(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -41,17 +40,6 @@ def test_foreign_ids(name: str) -> None:
     assert BatchPart.of(name) is None
 
 
-def test_ids_go_both_ways_and_are_short_enough() -> None:
-    part = BatchPart(DIGEST, 10**8, 10**4)
-    assert BatchPart.of(part.custom_id) == part
-    assert len(part.custom_id) <= 64
-
-
-def test_runs_of_numbers_share_a_request(tmp_path: Path) -> None:
-    RequestFile(tmp_path, [], "").add(DIGEST, [0, 1, 2, 5, 6, 8], body, alone={5})
-    assert parts(tmp_path) == [BatchPart(DIGEST, *run) for run in [(0, 3), (5, 1), (6, 1), (8, 1)]]
-
-
 def test_a_mark_says_that_the_requests_are_whole(tmp_path: Path) -> None:
     mark = tmp_path / "requests.complete"
     file = RequestFile(tmp_path, [], "")
@@ -76,14 +64,6 @@ def test_answered_requests_go_and_open_ones_stay(tmp_path: Path) -> None:
     assert parts(tmp_path) == [BatchPart(DIGEST, 2, 1), BatchPart(DIGEST, 3, 1)]
 
 
-def test_a_file_taken_away_is_written_anew(tmp_path: Path) -> None:
-    file = RequestFile(tmp_path, [], "")
-    file.add(DIGEST, [0], body)
-    file.path.rename(tmp_path / "sent.jsonl")
-    file.add(DIGEST, [0], body)
-    assert parts(tmp_path) == [PART]
-
-
 def test_a_torn_request_is_cut_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = RequestFile(tmp_path, [], "")
     file.add(DIGEST, [0], body)
@@ -92,14 +72,6 @@ def test_a_torn_request_is_cut_off(tmp_path: Path, capsys: pytest.CaptureFixture
     RequestFile(tmp_path, [], "").add(DIGEST, [0, 1], body)
     assert parts(tmp_path) == [PART, BatchPart(DIGEST, 1, 1)]
     assert "requests.jsonl:2: left out a torn last line" in capsys.readouterr().err
-
-
-def test_a_whole_last_line_without_line_feed_counts(tmp_path: Path) -> None:
-    file = RequestFile(tmp_path, [], "")
-    file.add(DIGEST, [0], body)
-    file.path.write_bytes(file.path.read_bytes().rstrip())
-    RequestFile(tmp_path, [], "").add(DIGEST, [0, 1], body)
-    assert parts(tmp_path) == [PART, BatchPart(DIGEST, 1, 1)]
 
 
 def test_a_full_disk_leaves_no_half_line(tmp_path: Path) -> None:
@@ -134,19 +106,6 @@ def test_a_run_and_its_requests_may_share_a_folder(tmp_path: Path) -> None:
     with Journal(tmp_path, {}, WORDS):
         subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, timeout=30)
     assert parts(tmp_path) == [BatchPart(DIGEST, 0, 1)]
-
-
-def test_a_foreign_line_among_the_requests(tmp_path: Path) -> None:
-    (tmp_path / "requests.jsonl").write_text('{"custom_id": "mine", "body": {}}\n')
-    with pytest.raises(InputError, match=r"requests\.jsonl:1: custom_id"):
-        RequestFile(tmp_path, [], "")
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "shut").mkdir(mode=0o500)
-    with pytest.raises(InputError, match="shut: cannot be used"):
-        RequestFile(tmp_path / "shut", [], "")
 
 
 def test_answers_of_several_files_in_any_order(

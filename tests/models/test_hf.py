@@ -20,10 +20,10 @@ pytest.importorskip("transformers")
 
 import torch
 
-from refute.errors import ContextTooLong, InputError, ModelUnavailable
+from refute.errors import InputError, ModelUnavailable
 from refute.models import hf
 from refute.models.checkpoint import find, load
-from refute.models.contract import GREEDY, Completion, Message, Sampling, Tool
+from refute.models.contract import Completion, Message, Sampling, Tool
 from refute.models.hf import Draw, Ends, TransformersModel, open_hf
 from refute.testing.models import CHECKS, Check, Subject, conform
 
@@ -151,34 +151,6 @@ def test_the_size_of_batches(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) 
         asyncio.run(model.close())
 
 
-def test_a_prompt_that_is_too_long_is_not_warned_of_twice(
-    model: TransformersModel, capfd: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(ContextTooLong, match=str(CONTEXT)):
-        asyncio.run(model.generate(user("word " * CONTEXT), n=1, sampling=SHORT))
-    assert "longer than" not in capfd.readouterr().err
-
-
-def test_samples_of_unlike_prompts_are_not_drawn_alike(model: TransformersModel) -> None:
-    sampling = Sampling(temperature=5.0, top_p=1.0, max_tokens=8, seed=0)
-
-    async def both() -> list[list[Completion]]:
-        return await asyncio.gather(
-            *[model.generate(user(text), n=1, sampling=sampling) for text in "ab"]
-        )
-
-    first, second = asyncio.run(both())
-    assert first != second
-
-
-def test_without_a_seed_samples_differ_from_start_to_start(model: TransformersModel) -> None:
-    sampling = Sampling(temperature=1.5, top_p=1.0, max_tokens=16)
-    drawn = {
-        asyncio.run(model.generate(user("x"), n=1, sampling=sampling))[0].text for _ in range(3)
-    }
-    assert len(drawn) == 3
-
-
 @pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.5, 1.0), (1.0, 0.7), (2.0, 0.9)])
 def test_tokens_are_drawn_with_their_probabilities(temperature: float, top_p: float) -> None:
     """20,000 draws against the distribution worked out by hand (chi-squared, fixed seeds)."""
@@ -196,19 +168,6 @@ def test_tokens_are_drawn_with_their_probabilities(temperature: float, top_p: fl
     expected = {token: rows * weight / sum(kept.values()) for token, weight in kept.items()}
     chi = sum((drawn[token] - count) ** 2 / count for token, count in expected.items())
     assert chi < 25, (drawn, expected)  # 99.9 % of draws with 5 degrees of freedom are below 20.5
-
-
-def test_a_nucleus_of_nothing_is_the_likeliest_token() -> None:
-    scores = torch.tensor([[0.0, 3.0, 1.0]] * 50)
-    draw = Draw([Sampling(1.0, 0.0)] * 50, [f"{row}" for row in range(50)])
-    assert set(draw(None, scores).argmax(-1).tolist()) == {1}
-
-
-def test_greedy_rows_keep_their_scores() -> None:
-    scores = torch.tensor([[0.0, 3.0], [1.0, 0.0]])
-    drawn = Draw([GREEDY, Sampling(1.0, 1.0)], ["", "1"])(None, scores)
-    assert torch.equal(drawn[0], scores[0])
-    assert torch.isinf(drawn[1]).sum() == 1
 
 
 def test_a_stop_string_over_several_tokens_and_characters_of_several_bytes() -> None:
@@ -253,20 +212,6 @@ def test_the_end_of_a_turn_is_a_stop(tiny_model: Path, tmp_path: Path) -> None:
     assert cut.text == tokenizer.decode(said[: said.index(end)], skip_special_tokens=True)
 
 
-def test_an_answer_ends_where_the_context_does(model: TransformersModel) -> None:
-    words = 480
-    while True:  # a prompt that leaves a little room
-        try:
-            (answer,) = asyncio.run(
-                model.generate(user(" word" * words), n=1, sampling=Sampling(max_tokens=400))
-            )
-            break
-        except ContextTooLong:
-            words -= 20
-    assert answer.finish_reason in ("length", "stop")
-    assert answer.usage.prompt_tokens + answer.usage.completion_tokens <= CONTEXT
-
-
 def test_out_of_memory_halves_the_batch(
     model: TransformersModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -309,21 +254,6 @@ def test_failures_of_the_machine_are_unavailable_in_one_line(
     with pytest.raises(ModelUnavailable, match=told) as info:
         asyncio.run(model.generate(user("x"), n=2, sampling=SHORT))
     assert "\n" not in str(info.value)
-
-
-def test_the_loop_lives_while_tokens_are_generated(model: TransformersModel) -> None:
-    async def both() -> int:
-        ticks = 0
-        asking = asyncio.ensure_future(
-            model.generate(user("hello"), n=4, sampling=Sampling(max_tokens=64))
-        )
-        while not asking.done():
-            await asyncio.sleep(0.001)
-            ticks += 1
-        await asking
-        return ticks
-
-    assert asyncio.run(both()) > 5
 
 
 async def test_closing_cuts_short_what_is_generated(
@@ -379,30 +309,6 @@ def test_what_is_not_there_is_told_on_opening(
         open_hf("")
 
 
-def test_a_plus_in_a_folders_name(tiny_model: Path, adapter: Path, tmp_path: Path) -> None:
-    path = tmp_path / "a+b"
-    path.symlink_to(tiny_model)
-    assert (find(str(path)).base, find(str(path)).adapter) == (str(path), None)
-    source = find(f"{path}+{adapter}")
-    assert (source.base, source.adapter) == (str(path), str(adapter))
-
-
-def test_without_the_extra(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"pip install '.*\[train\]'"):
-        open_hf(str(tiny_model))
-
-
-def test_damaged_weights_are_unavailable(tiny_model: Path, tmp_path: Path) -> None:
-    broken = tmp_path / "broken"
-    shutil.copytree(tiny_model, broken)
-    weights = broken / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-100])
-    with pytest.raises(ModelUnavailable, match="broken: cannot be loaded") as info:
-        asyncio.run(open_hf(str(broken)).generate(user("x"), n=1, sampling=SHORT))
-    assert "\n" not in str(info.value)
-
-
 def test_missing_weights_are_not_made_up(tiny_model: Path, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
@@ -455,12 +361,6 @@ def test_a_template_without_a_system_role(tiny_model: Path, tmp_path: Path) -> N
     checkpoint = load(find(str(with_template(tiny_model, tmp_path / "m", NO_SYSTEM))))
     ids = checkpoint.prompt([Message("system", "be brief"), Message("user", "x")])
     assert checkpoint.text(ids) == "[user]be brief\n\nx"
-
-
-def test_a_template_that_rejects_the_conversation(tiny_model: Path, tmp_path: Path) -> None:
-    folder = with_template(tiny_model, tmp_path / "m", "{{ raise_exception('never') }}")
-    with pytest.raises(ModelUnavailable, match="template rejects the conversation: never"):
-        asyncio.run(open_hf(str(folder)).generate(user("x"), n=1, sampling=SHORT))
 
 
 def test_tools_are_refused(model: TransformersModel) -> None:

@@ -75,29 +75,6 @@ def test_what_is_withdrawn_is_not_worked_on(
     assert worker.batches == [[0], [2, 6]]
 
 
-def test_what_is_withdrawn_while_in_work_is_told(
-    batcher: MicroBatcher[int, int], worker: Worker
-) -> None:
-    future = batcher.submit(2)
-    assert worker.begun.wait(WAIT)
-    assert future.cancel()
-    worker.gate.set()
-    assert batcher.submit(4).result(WAIT) == 8
-    assert worker.batches[0] == []
-
-
-def test_too_large_is_halved_and_remembered(
-    batcher: MicroBatcher[int, int], worker: Worker
-) -> None:
-    batcher.limit, worker.most = 5, 2
-    futures = queue(batcher, worker, [2, 4, 6, 8, 10, 12, 14])
-    worker.gate.set()
-    assert [future.result(WAIT) for future in futures] == [4, 8, 12, 16, 20, 24, 28]
-    sizes = [len(batch) for batch in worker.batches]
-    assert sizes == [1, 5, 2, 3, 1, 2, 2], "the halves of five, the halves of three, then pairs"
-    assert batcher.limit == 2
-
-
 def test_one_that_is_too_large_alone_fails_alone(
     batcher: MicroBatcher[int, int], worker: Worker
 ) -> None:
@@ -138,8 +115,3 @@ def test_closing_fails_what_waits_and_what_is_in_work(
     with pytest.raises(ModelUnavailable, match="closed"):
         batcher.submit(4)
     batcher.close()
-
-
-def test_never_used_closes(batcher: MicroBatcher[int, int], worker: Worker) -> None:
-    batcher.close()
-    assert worker.batches == []

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from refute.errors import ContextTooLong, InputError, ModelUnavailable, NotContinued
-from refute.models.contract import GREEDY, Completion, Message, Sampling, ToolCall
+from refute.models.contract import Completion, Message, Sampling, ToolCall
 from refute.models.dialects import RetryPolicy, retry_after
 from refute.models.openai import OpenAIModel
 
@@ -79,12 +79,6 @@ def test_remembers_that_n_is_ignored(server: Loopback, quick_retry: RetryPolicy)
     assert [body.get("n", 1) for body in server.requests] == [4, 1, 1, 1, 1, 1, 1, 1]
 
 
-def test_asks_singly_at_temperature_0(server: Loopback, quick_retry: RetryPolicy) -> None:
-    """vLLM: "n must be 1 when using greedy sampling"."""
-    assert len(ask(server, quick_retry, n=3, sampling=GREEDY)) == 3
-    assert all("n" not in body for body in server.requests)
-
-
 def test_what_is_refused_is_left_out_from_then_on(
     server: Loopback, quick_retry: RetryPolicy, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -133,26 +127,12 @@ def test_tool_calls_of_all_forms(server: Loopback, quick_retry: RetryPolicy) -> 
     )
 
 
-def test_reasoning_is_left_out(server: Loopback, quick_retry: RetryPolicy) -> None:
-    server.behaviour = lambda body, before: chat(["42"], reasoning_content="let me think")
-    assert texts(ask(server, quick_retry)) == ["42"]
-
-
 def test_usage_adds_up(server: Loopback, quick_retry: RetryPolicy) -> None:
     server.behaviour = lambda body, before: chat(["short", "a much longer answer", None])
     usages = [answer.usage for answer in ask(server, quick_retry, n=3)]
     assert [usage.prompt_tokens for usage in usages] == [7, 0, 0]
     assert sum(usage.completion_tokens for usage in usages) == 15
     assert usages[1].completion_tokens > usages[0].completion_tokens
-
-
-def test_usage_is_estimated_where_none_is_told(server: Loopback, quick_retry: RetryPolicy) -> None:
-    reply = chat(["twelve chars"])
-    assert isinstance(reply.body, dict)
-    body = {name: value for name, value in reply.body.items() if name != "usage"}
-    server.behaviour = lambda _, before: replace(reply, body=body)
-    [answer] = ask(server, quick_retry)
-    assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (2, 3)
 
 
 @pytest.mark.parametrize(
@@ -285,24 +265,6 @@ def test_every_request_ends(reply: Reply, server: Loopback) -> None:
     assert len(server.requests) == 2
 
 
-def test_the_total_deadline_ends_endless_patience(server: Loopback) -> None:
-    server.behaviour = lambda body, before: error(503, "loading")
-    retry = RetryPolicy(tries=10**9, first_tries=10**9, total=1.0, pause=0.05, longest_pause=0.1)
-    with pytest.raises(ModelUnavailable, match="loading; the next try"):
-        ask(server, retry)
-    assert len(server.requests) >= 2
-
-
-def test_what_the_server_said_is_told_where_the_last_try_is_cut_off(server: Loopback) -> None:
-    def behave(body: dict[str, Any], before: int) -> Reply:
-        return error(503, "loading") if before == 0 else replace(chat(["x"]), delay=5.0)
-
-    server.behaviour = behave
-    retry = RetryPolicy(tries=10**9, first_tries=10**9, total=1.0, pause=0.05, longest_pause=0.1)
-    with pytest.raises(ModelUnavailable, match="loading"):
-        ask(server, retry)
-
-
 def test_nobody_there() -> None:
     model = OpenAIModel("m", base_url="http://127.0.0.1:9", retry=RetryPolicy(pause=0.001))
     with pytest.raises(ModelUnavailable, match=r"openai:m at 127.0.0.1:9: .* \(3 tries\)"):
@@ -363,17 +325,6 @@ def test_the_key_is_needed_for_openai_only(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("OPENAI_API_KEY", "schlüssel")
     with pytest.raises(InputError, match="characters that no key has"):
         OpenAIModel("m")
-
-
-def test_usable_in_one_event_loop_after_another(server: Loopback, quick_retry: RetryPolicy) -> None:
-    model = OpenAIModel("m", base_url=server.url, concurrency=1, retry=quick_retry)
-
-    async def run() -> list[list[Completion]]:
-        asking = (model.generate(HELLO, n=1, sampling=Sampling()) for _ in range(3))
-        return await asyncio.gather(*asking)
-
-    for _ in range(2):
-        assert len(asyncio.run(_closed(model, run))) == 3
 
 
 BEGUN = [*HELLO, Message("assistant", "One, two,")]
@@ -439,9 +390,3 @@ def test_a_server_that_begins_a_new_answer_is_found_out(
 )
 def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after(headers) == seconds
-
-
-def test_pauses_double_within_bounds() -> None:
-    retry = RetryPolicy(pause=0.5, longest_pause=8.0)
-    for failures, longest in [(1, 0.5), (2, 1.0), (3, 2.0), (10, 8.0), (10**6, 8.0)]:
-        assert longest / 2 <= retry.backoff(failures) <= longest

@@ -86,11 +86,6 @@ def test_a_wrong_line_is_named(line: str, words: str, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="No such file"):
-        ReplayModel(tmp_path / "none")
-
-
 def test_the_name_tells_contents_apart(tmp_path: Path) -> None:
     """So that no cache holds on to what a file said before it was edited."""
     one = ReplayModel(write(tmp_path / "a.jsonl", {"messages": ASKED, "completion": "x"})).name

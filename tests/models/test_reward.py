@@ -13,8 +13,8 @@ pytest.importorskip("transformers")
 
 import torch
 
-from refute.errors import ContextTooLong, InputError, ModelUnavailable
-from refute.models.reward import PAPER_REWARD_MODEL, RewardModel, open_reward, shared_reward
+from refute.errors import ContextTooLong, ModelUnavailable
+from refute.models.reward import RewardModel, open_reward, shared_reward
 
 from .tiny import CONTEXT, save_tokenizer
 
@@ -95,10 +95,6 @@ def test_problems_of_a_run_share_one_model(folder: Path) -> None:
     assert shared_reward(f"hf:{folder}") is shared_reward(f"hf:{folder}")
 
 
-def test_nothing_to_score(scorer: RewardModel) -> None:
-    assert asyncio.run(scorer.score("x", [])) == []
-
-
 def test_too_long(scorer: RewardModel) -> None:
     with pytest.raises(ContextTooLong):
         asyncio.run(scorer.score("x", ["short", "word " * CONTEXT]))
@@ -117,14 +113,3 @@ def test_a_language_model_is_not_a_reward_model(tiny_model: Path) -> None:
     """transformers would score with a random head."""
     with pytest.raises(ModelUnavailable, match=r"score\.weight is missing.*not a reward model"):
         asyncio.run(open_reward(str(tiny_model)).score("x", ["y"]))
-
-
-def test_a_classifier_of_many_classes_is_not_a_reward_model(tmp_path: Path) -> None:
-    with pytest.raises(ModelUnavailable, match="cannot be loaded"):
-        asyncio.run(open_reward(str(build(tmp_path / "m", labels=3))).score("x", ["y"]))
-
-
-def test_the_papers_model_is_the_default() -> None:
-    assert open_reward().name == PAPER_REWARD_MODEL
-    with pytest.raises(InputError, match="no such folder"):
-        open_reward("hf:/missing/model")

@@ -127,13 +127,6 @@ def test_damage_is_told_in_one_line(how: str, tmp_path: Path) -> None:
     assert "move" in line
 
 
-def test_a_place_that_cannot_be_used(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    for path in (tmp_path / "file" / "s", tmp_path):
-        with pytest.raises(InputError, match="sample cache"):
-            SampleCache(path)
-
-
 def test_requests_are_told_apart() -> None:
     """No two of these share a digest; texts that no UTF-8 can say have one too."""
     hello = Message("user", "hello")

@@ -13,7 +13,7 @@ import pytest
 from refute.errors import BudgetExceeded, ContextTooLong, InputError, ModelUnavailable
 from refute.models.budget import Budget, Ledger, Price, Prices
 from refute.models.cache import Recording, ReplayModel, SampleCache, cache_path
-from refute.models.contract import GREEDY, Completion, Message, Sampling, Usage
+from refute.models.contract import Completion, Message, Sampling, Usage
 from refute.models.session import Session, SessionAsker
 from refute.testing.models import ScriptedModel
 
@@ -83,25 +83,6 @@ async def test_a_request_in_two_parts_is_the_same_request() -> None:
             assert model.samples == 8
 
 
-async def test_a_change_of_anything_is_another_request() -> None:
-    model = ScriptedModel(numbered)
-    async with Session(model) as session:
-        ask = session.asker("p")
-        requests = [
-            (HELLO, Sampling()),
-            (HELLO, GREEDY),
-            (HELLO, Sampling(seed=0)),
-            (HELLO, Sampling(max_tokens=1)),
-            (HELLO, Sampling(stop=("a", "b"))),
-            (HELLO, Sampling(stop=("a\x00b",))),
-            ([Message("system", "hello")], Sampling()),
-            ([*HELLO, *HELLO], Sampling()),
-        ]
-        for messages, sampling in requests:
-            await ask.ask(messages, sampling=sampling)
-        assert model.samples == len(requests)
-
-
 async def test_what_is_being_asked_for_is_not_asked_twice() -> None:
     model = Slow()
     async with Session(model) as session:
@@ -117,19 +98,6 @@ async def test_what_is_being_asked_for_is_not_asked_twice() -> None:
         assert model.samples == 6
         assert (first.tally.samples, first.tally.cached) == (4, 0)
         assert (second.tally.samples, second.tally.cached) == (2, 2)
-
-
-async def test_who_goes_away_does_not_take_the_answer_along() -> None:
-    model = Slow()
-    async with Session(model) as session:
-        leaver = asyncio.ensure_future(session.asker("p").ask(HELLO))
-        stayer = asyncio.ensure_future(session.asker("q").ask(HELLO))
-        await settled()
-        leaver.cancel()
-        await settled()
-        model.gate.set()
-        assert texts(await stayer) == ["hello 0"]
-        assert model.samples == 1
 
 
 async def test_what_is_paid_is_kept_though_nobody_waits() -> None:
@@ -210,18 +178,6 @@ async def test_a_failure_reaches_all_who_wait_and_is_not_remembered() -> None:
             await ask.ask(HELLO)
         assert texts(await ask.ask(HELLO)) == ["hello 0"]
         assert session.tally.samples == 1
-
-
-async def test_a_model_that_miscounts_is_told_off() -> None:
-    class Miscounting(ScriptedModel):
-        async def generate(
-            self, messages: Sequence[Message], *, n: int, sampling: Sampling, first: int = 0
-        ) -> list[Completion]:
-            return [Completion("x")] * (n - 1)
-
-    async with Session(Miscounting("")) as session:
-        with pytest.raises(ModelUnavailable, match="7 answers came where 8"):
-            await session.asker("p").ask(HELLO, n=8)
 
 
 def test_tallies_of_first_and_repeated_runs(tmp_path: Path) -> None:
@@ -335,19 +291,6 @@ def test_what_is_used_is_recorded_once(tmp_path: Path) -> None:
     assert asyncio.run(replay()) == [f"hello {number}" for number in range(4)]
 
 
-def test_a_recording_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"\(the recording\)"):
-        Recording(tmp_path)
-
-
-def test_a_recording_takes_damaged_lines_for_others(tmp_path: Path) -> None:
-    path = tmp_path / "answers.jsonl"
-    path.write_text('{"request": "abc", "completion": "x"}\n[]\n{"messages": 3}\n{torn\n')
-    with closing(Recording(path)) as recording:
-        recording.keep(HELLO, Sampling(), 0, [Completion("hello")])
-    assert len(path.read_text().splitlines()) == 5
-
-
 async def test_a_wrong_estimate_does_not_overrun_by_much() -> None:
     """Answers ten times as long as expected, 64 at once."""
 
@@ -382,16 +325,6 @@ async def test_a_request_waits_for_reservations_that_turn_out_smaller() -> None:
         assert len(await asyncio.gather(*asking)) == 5
 
 
-async def test_a_failed_request_gives_its_reservation_back() -> None:
-    def answer(messages: Sequence[Message], number: int) -> Completion:
-        raise ModelUnavailable("down")
-
-    async with Session(ScriptedModel(answer), budget=Budget(calls=1)) as session:
-        for _ in range(3):
-            with pytest.raises(ModelUnavailable):
-                await session.asker("p").ask(HELLO)
-
-
 @pytest.mark.parametrize("limits", [{"usd": -1.0}, {"tokens": -1}, {"calls": -1}])
 def test_a_negative_budget_is_an_error(limits: dict[str, int]) -> None:
     with pytest.raises(InputError, match="must not be negative"):
@@ -410,15 +343,6 @@ async def test_nothing_is_left_open_when_a_session_ends_early() -> None:
     await session.close()
     results = await asyncio.gather(asking, return_exceptions=True)
     assert isinstance(results[0], asyncio.CancelledError)
-
-
-async def test_samples_that_cannot_be() -> None:
-    async with Session(ScriptedModel(numbered)) as session:
-        for first, n in [(0, 0), (-1, 2)]:
-            with pytest.raises(ValueError, match="no such samples"):
-                await session.asker("p").ask(HELLO, first=first, n=n)
-    with pytest.raises(ValueError, match="at least 1"):
-        Session(ScriptedModel(numbered), concurrency=0)
 
 
 def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from refute.core.problems import Call, UnitTest
 from refute.sandbox import Killed, OutOfMemory, Raised, Returned, TimedOut, values
-from refute.sandbox.equality import CHECKERS, Expected, equal, expect, expect_test, matches
+from refute.sandbox.equality import CHECKERS, equal, expect, expect_test, matches
 from refute.sandbox.nodes import decode
 
 NAN = math.nan
@@ -170,8 +170,3 @@ def test_polynomial_root_ignores_the_expected_output() -> None:
     assert not checked("polynomial_root", 123, 123, [1, 2], atol=1e-4)  # equal bytes do not decide
     for wild in (None, "x", [1], 10**400, math.nan, 1j):
         assert not checked("polynomial_root", wild, 0, [1, 2], atol=1e-4)
-
-
-def test_unknown_checker() -> None:
-    with pytest.raises(KeyError):
-        Expected(b"", checker="no such")

@@ -16,7 +16,6 @@ from refute.errors import SandboxUnavailable
 from refute.sandbox import (
     Killed,
     Limits,
-    NotRun,
     Outcome,
     OutOfMemory,
     Program,
@@ -300,11 +299,6 @@ def test_numpy_has_a_worker_of_its_own(box: LocalSandbox) -> None:
     bomb = "import numpy as np\ndef f(n): return np.ones((1 << 20, 1 << 14)).sum()"
     (outcome,) = on(box, bomb, Call(args=(4,)), limits=Limits(cpu=2))
     assert isinstance(outcome, OutOfMemory | Raised)
-
-
-def test_a_program_that_cannot_be_read_is_not_run(box: LocalSandbox) -> None:
-    assert isinstance(on(box, "", Call())[0], Raised)
-    assert NotRun() == NotRun()
 
 
 def test_close_twice_and_use_again() -> None:

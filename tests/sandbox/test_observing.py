@@ -10,7 +10,7 @@ from refute.core.problems import Scenario
 from refute.function.scenarios.observation import Observation, observe, same_value
 from refute.sandbox import Limits, Program
 from refute.sandbox.local import LocalSandbox
-from refute.sandbox.values import Opaque, from_node, observed
+from refute.sandbox.values import Opaque
 
 CODE = '''
 import asyncio
@@ -260,40 +260,3 @@ def test_looking_at_what_a_call_is_given_uses_no_iterator_up(box: LocalSandbox) 
     assert [dict(one.attributes)["items"].items for one in (before, after)] == [(1, 2), (2,)]
     lazy = seen(box, "h.first()", "h = Holder(n for n in [1, 2])")
     assert (lazy.value, lazy.changed) == (1, ())  # nobody can tell
-
-
-FRAMES = """
-import pandas as pd
-
-def frame(*rows, **more):
-    return pd.DataFrame(rows, columns=["a", "b"], **more)
-
-def column(*items, name=None):
-    return pd.Series(items, name=name)
-
-def day(text): return pd.Index([pd.Timestamp(text), None])
-"""
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("frame((1, 2), (3, 4))", "frame((1, 2), (3, 5))"),
-        ("frame((1, 2))", "frame((1.0, 2))"),
-        ("frame((1, 2))", "frame((1, 2), index=[7])"),
-        ("column(1, None)", "column(1, 2)"),
-        ('column(1, name="a")', "column(1)"),
-        ('day("2024-01-01")', 'day("2024-01-02")'),
-    ],
-)
-def test_pandas_values_are_told_by_labels_types_and_items(one: str, other: str) -> None:
-    pandas = pytest.importorskip("pandas")
-    space: dict[str, object] = {"pd": pandas}
-    exec(FRAMES, space)
-
-    def value(source: str) -> object:
-        return from_node(observed(eval(source, space), spare=True))
-
-    assert isinstance(value(one), Opaque)
-    assert same_value(value(one), value(one))
-    assert not same_value(value(one), value(other))

@@ -96,8 +96,3 @@ def test_nothing_is_left_after_close() -> None:
     assert threading.active_count() <= before
     with pytest.raises(SandboxUnavailable, match="closed"):
         asyncio.run(main())
-
-
-def test_a_pool_has_a_sandbox() -> None:
-    with pytest.raises(ValueError, match="0 sandboxes"):
-        SandboxPool(0)

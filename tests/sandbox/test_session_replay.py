@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from typing import Any
 
 import pytest
@@ -54,11 +53,6 @@ def test_exceptions_are_told_by_their_last_line_and_end_nothing(box: LocalSandbo
     ]
 
 
-def test_the_module_s_future_features_hold_in_its_examples(box: LocalSandbox) -> None:
-    steps = ["def g(x: nowhere): pass", "g.__annotations__"]
-    assert shown(box, *steps)[0] == "{'x': 'nowhere'}\n"
-
-
 def test_files_lie_in_a_directory_of_the_session(box: LocalSandbox) -> None:
     steps = ["print('hello', file=open('a.txt', 'w'), flush=True)", "open('a.txt').read()"]
     assert shown(box, *steps)[0] == "'hello\\n'\n"
@@ -82,43 +76,6 @@ def test_another_seed_is_another_process_with_other_hashes(box: LocalSandbox) ->
     assert one != two
 
 
-@pytest.mark.parametrize(
-    ("docstring", "passes"),
-    [
-        (">>> f(2)\n6", True),
-        (">>> f(2)\n6.0", False),
-        (">>> f(2) == 6\n1", True),  # doctest's own rule
-        (">>> list(range(20)) # doctest: +ELLIPSIS\n[0, 1, ..., 19]", True),
-        (">>> list(range(20))\n[0, 1, ..., 19]", False),
-        (">>> [1,2] # doctest: +NORMALIZE_WHITESPACE\n[1,\n 2]", True),
-        (">>> print('a\\n\\nb')\na\n<BLANKLINE>\nb", True),
-        (">>> f(None)\nTraceback (most recent call last):\n    ...\nValueError: none", True),
-        (">>> f(None)\nTraceback (most recent call last):\nValueError: other", False),
-        (
-            ">>> f(None) # doctest: +IGNORE_EXCEPTION_DETAIL\n"
-            "Traceback (most recent call last):\nbuiltins.ValueError: other",
-            True,
-        ),
-        (">>> f(None)\n3", False),
-        (">>> f(1)\nTraceback (most recent call last):\nValueError: none", False),
-        (">>> x = 1\n1", False),
-        (">>> f(1)", False),
-    ],
-)
-def test_verdicts_are_doctest_s(box: LocalSandbox, docstring: str, passes: bool) -> None:
-    examples = doctest.DocTestParser().get_examples(docstring)
-    options = sum(flag for flag, on in examples[-1].options.items() if on)
-    want = Want(examples[-1].want, examples[-1].exc_msg, options)
-    session = DoctestSession(tuple(example.source for example in examples))
-    outcomes = box.run(Program(CODE, "f"), [session])
-    assert matches(outcomes[0], expect_test(UnitTest(session, want))) is passes
-    namespace: dict[str, Any] = {}
-    exec(CODE, namespace)
-    runner = doctest.DocTestRunner(verbose=False)
-    runner.run(doctest.DocTest(examples, namespace, "m", None, 0, None), out=lambda _: None)
-    assert (runner.failures == 0) is passes
-
-
 @pytest.mark.parametrize("wild", [None, 3, (), ("a",), ("6\n", 1, False), [("6\n", None, False)]])
 def test_what_is_no_session_s_outcome_shows_nothing(wild: object) -> None:
     assert not shows(wild, Want("6\n"))
@@ -131,11 +88,6 @@ def test_typed_numbers(box: LocalSandbox) -> None:
         assert matches(outcomes[0], expect_test(test)) is passes
     assert matches(outcomes[1], expect_test(UnitTest(Call(([1],)), [1, 1, 1], typed=True)))
     assert not matches(outcomes[1], expect_test(UnitTest(Call(([1],)), [1, True, 1], typed=True)))
-
-
-def test_a_session_is_written_with_its_prompts() -> None:
-    session = DoctestSession(("x = 1\n", "for i in range(x):\n    print(i)\n\n"))
-    assert session.source == ">>> x = 1\n>>> for i in range(x):\n...     print(i)"
 
 
 def made(box: LocalSandbox, *steps: str, code: str = CODE) -> Any:

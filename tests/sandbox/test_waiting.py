@@ -12,7 +12,6 @@ import time
 import pytest
 
 from refute.core.problems import Call
-from refute.errors import SandboxUnavailable
 from refute.sandbox import Limits, Outcome, Program, Returned, Sandbox, TimedOut
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.pool import SandboxPool, run_in_steps
@@ -147,10 +146,3 @@ def test_a_server_without_a_word_is_no_verdict(monkeypatch: pytest.MonkeyPatch) 
     with SandboxPool(1, lambda: boxes(made)) as pool:
         assert asyncio.run(main(pool)) < 20
     assert len(made) == 2
-
-
-def test_closed_is_said() -> None:
-    pool = SandboxPool(1)
-    pool.close()
-    with pytest.raises(SandboxUnavailable, match="closed"):
-        asyncio.run(one(pool, DOUBLE, 1))

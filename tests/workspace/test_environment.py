@@ -10,7 +10,7 @@ import pytest
 
 from refute.errors import EnvironmentBroken, WorkspaceUnavailable
 from refute.workspace.contract import Recipe
-from refute.workspace.environment import build_environment, installer_variables
+from refute.workspace.environment import build_environment
 from refute.workspace.factory import open_local, prepare
 from refute.workspace.interpreters import find_interpreter
 
@@ -97,14 +97,6 @@ def test_a_broken_recipe_is_told_and_tried_again_by_the_next_run(
     with pytest.raises(EnvironmentBroken, match="nonexistent"):
         build_environment(THIS, [["pip", "/nonexistent/package-1.0-py3-none-any.whl"]])
     assert log.stat().st_mtime_ns > size
-
-
-def test_installers_see_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk")
-    monkeypatch.setenv("PIP_INDEX_URL", "file:///x")
-    seen = installer_variables()
-    assert "OPENAI_API_KEY" not in seen
-    assert seen["PIP_INDEX_URL"] == "file:///x"
 
 
 def test_interpreters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import pytest
 from refute.errors import InputError
 from refute.workspace.infer import infer_recipe
 from refute.workspace.requirements import build_requirements, infer_requirements, name_of
-from refute_lab.swt.workspaces import environment_of, image_of, options_of, recipe_of_row
+from refute_lab.swt.workspaces import environment_of, options_of, recipe_of_row
 
 SCRIPT = """#!/bin/bash
 source /opt/miniconda3/bin/activate
@@ -88,12 +88,6 @@ def test_environment_in_any_form() -> None:
             recipe_of_row({"instance_id": "i", "environment": wrong})
     with pytest.raises(InputError, match="no recipe"):
         recipe_of_row({"instance_id": "i"})
-
-
-def test_images() -> None:
-    assert image_of({"image": "x/y:1", "instance_id": "a__b-1"}) == "x/y:1"
-    assert image_of({"instance_id": "A__b-1"}) == "swebench/sweb.eval.x86_64.a_1776_b-1:latest"
-    assert image_of({"instance_id": "odd; name"}) is None
 
 
 def test_requirements_of_a_repository() -> None:

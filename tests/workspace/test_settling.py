@@ -13,7 +13,6 @@ from refute.workspace.interpreters import (
     Settled,
     allows,
     candidates,
-    requires_python,
     settle,
 )
 from refute.workspace.requirements import Requirements
@@ -80,17 +79,6 @@ def test_each_trouble_has_its_way_out() -> None:
 
 
 @pytest.mark.usefixtures("pythons")
-def test_versions_of_build_tools_yield_last() -> None:
-    asked = Requirements(("pip", "numpy==1.17.2"), ("numpy>=1.18",), ())
-    said = "error: No solution found\n  cause: Because you require numpy==1.17.2 and numpy>=1.18,"
-    found, tried = settled(asked, ("3.7",), said, "")
-    assert tried[1].requirements[1:] == ("numpy", "numpy>=1.18")
-    assert "numpy==1.17.2" in found.remarks[0]
-    with pytest.raises(EnvironmentBroken):
-        settled(asked, ("3.7",), said, said)
-
-
-@pytest.mark.usefixtures("pythons")
 def test_what_is_needed_decides_the_interpreter() -> None:
     asked = Requirements((), ("numpy>=1.14",), ("pandas",))
     found, tried = settled(asked, ("3.9", "3.10", "3.7"), UNBUILT, NO_WHEEL, SLOW, SLOW, "")
@@ -140,11 +128,3 @@ def test_interpreters_by_metadata_and_date(
 def test_specifiers(specifier: str, allowed: str) -> None:
     minors = [minor for minor in (8, 9, 10, 11) if allows(specifier, (3, minor))]
     assert " ".join(map(str, minors)) == allowed
-
-
-def test_where_metadata_says_it() -> None:
-    poetry = "[tool.poetry.dependencies]\npython = '^3.8'\n"
-    assert requires_python({"pyproject.toml": poetry}.get) == "^3.8"
-    flit = "[tool.flit.metadata]\nrequires-python = '>=3.5'\n"
-    assert requires_python({"pyproject.toml": flit}.get) == ">=3.5"
-    assert requires_python({"pyproject.toml": "[[", "setup.py": "def ("}.get) == ""

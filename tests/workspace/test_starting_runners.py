@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from refute.probe import RawReport
 from refute.workspace.contract import TestSelection
 from refute.workspace.local import LocalBackend
-from refute.workspace.testruns import _did_not_start, _last_error
+from refute.workspace.testruns import _last_error
 from refute.workspace.working_copy import WorkingCopy
 
 from .shops import LIMITS, Shop
@@ -40,12 +39,6 @@ def test_strict_configurations_and_machine_paths(shop: Shop) -> None:
         assert (report.status, report.results) == ("crashed", ())
         assert "did not start (exit status 4)" in report.remark
         assert "Unknown config option: unknown_option" in report.remark
-
-
-def test_ends_of_runners() -> None:
-    ended = RawReport(opened=True, closed=True)
-    assert [n for n in range(8) if _did_not_start(replace(ended, exit=n))] == [1, 2, 3, 4, 6, 7]
-    assert not _did_not_start(RawReport(opened=True))
 
 
 def test_the_line_that_says_most() -> None:

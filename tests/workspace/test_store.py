@@ -5,11 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
-
-import pytest
-
-from refute.core.storage import cache_folder, ensure, key_of
 
 MAKER = """
 import os, sys, time
@@ -44,24 +39,3 @@ def test_two_makers_make_once_and_a_killed_one_is_followed(tmp_path: Path) -> No
     assert answers == ["{'n': 1}\n"] * 2
     assert (folder / "content").read_text() == "whole"
     assert log.read_text() == "xx"
-
-
-def test_what_fails_is_not_made(tmp_path: Path) -> None:
-    def fails(target: Path) -> dict[str, Any]:
-        target.mkdir()
-        raise ValueError("no")
-
-    with pytest.raises(ValueError, match="no"):
-        ensure(tmp_path / "thing", fails)
-    (tmp_path / "thing.ready").write_text("cut sho")  # a torn marker counts as none
-    assert ensure(tmp_path / "thing", lambda target: {"n": len(list(tmp_path.iterdir()))})["n"] > 0
-
-
-def test_keys_and_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert key_of("a", ["b"]) == key_of("a", ["b"])
-    assert key_of("a", ["b"]) != key_of("a", "b")
-    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "x"))
-    assert cache_folder() == (tmp_path / "x").resolve()
-    monkeypatch.delenv("REFUTE_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_folder() == tmp_path.resolve() / "refute"

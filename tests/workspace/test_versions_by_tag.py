@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from refute.workspace.repositories import Clone, GitFailed, version_at, version_variables
+from refute.workspace.repositories import Clone, GitFailed, version_at
 
 
 class Tagged:
@@ -41,15 +41,3 @@ def clone(told: str) -> Clone:
 )
 def test_versions(told: str, version: str) -> None:
     assert version_at(clone(told), "c") == version
-
-
-def test_variables_only_for_builds_that_read_tags() -> None:
-    tagged = clone("5.2.0-17-gabc1234")
-    scm = {"setup.py": "setup(use_scm_version=True, setup_requires=['setuptools_scm'])"}
-    assert version_variables(scm.get, tagged, "c") == {
-        "SETUPTOOLS_SCM_PRETEND_VERSION": "5.2.1.dev17"
-    }
-    pbr = {"setup.cfg": "[metadata]\nname = x\n", "setup.py": "setup(setup_requires=['pbr'])"}
-    assert set(version_variables(pbr.get, tagged, "c")) == {"PBR_VERSION"}
-    assert version_variables({"setup.py": "setup(version='1')"}.get, tagged, "c") == {}
-    assert version_variables(scm.get, clone(""), "c") == {}

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 
 import pytest
 
 from refute.core.methods import Context
 from refute.core.problems import Call, FunctionProblem, Trust, UnitTest
 from refute.core.registry import METHODS
-from refute.errors import InputError
 from refute.function.contract import MethodResult, State
-from refute.function.llm.options import Options, SamplingOptions
+from refute.function.llm.options import Options
 from refute.function.methods.council import CouncilOptions
 from refute.function.methods.judging import BestOfOptions, JudgeOptions
 from refute.function.methods.regenerate import CodeTOptions, RegenerateOptions
@@ -107,13 +105,6 @@ def test_the_code_under_test_is_never_shown_while_programs_are_written() -> None
     assert seen == []
 
 
-def test_of_equal_fixes_the_one_that_changes_least_is_taken() -> None:
-    long = "def f(x):\n    total = 0\n    total += x\n    total += x\n    return total\n"
-    result, _ = run("council", writes(long), CouncilOptions())
-    assert doubles(code_of(result))
-    assert "# as it was" in code_of(result), "the search engine's fix keeps the code"
-
-
 def test_right_code_is_left_alone() -> None:
     right = FunctionProblem("p", "Return twice x.", "f(x)", "f", "def f(x):\n    return x + x\n")
     result, _ = run("council", writes(RIGHT), CouncilOptions(), right)
@@ -136,24 +127,6 @@ def test_an_example_of_the_description_outweighs_the_programs() -> None:
     programs = (OTHER,) * 9 + (RIGHT,)
     result, _ = run("council", writes(*programs), CouncilOptions(), stated)
     assert doubles(code_of(result))
-
-
-def test_answers_without_a_program_are_counted() -> None:
-    result, ask = run("council", lambda messages, number: "I cannot.", CouncilOptions())
-    assert result.candidates == ()
-    programs = ask.model.samples - 4  # the lists
-    assert trace_of(result).unreadable["no-code"] == programs
-    assert trace_of(result).programs == (None,) * programs
-
-
-def test_council_has_no_use_for_the_ablations_of_the_paper() -> None:
-    with pytest.raises(InputError, match="backtrack"):
-        CouncilOptions(backtrack=False)
-
-
-@pytest.mark.parametrize("kind", [RegenerateOptions, CodeTOptions, BestOfOptions])
-def test_what_would_change_nothing_is_no_option(kind: type[SamplingOptions]) -> None:
-    assert not {"m", "guard", "backtrack", "vote", "k", "n"} & {one.name for one in fields(kind)}
 
 
 def test_regenerate_asks_once_and_takes_what_comes() -> None:

@@ -19,10 +19,8 @@ from refute.errors import InputError
 from refute.function.contract import MethodResult
 from refute.function.llm.execution import certain_tests, try_code
 from refute.function.llm.options import Options
-from refute.function.llm.versions import distinguishing
 from refute.function.methods.hybrid import most_asked
 from refute.models.contract import Message
-from refute.sandbox import NotRun, Outcome, Raised, Returned, values
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
 from refute_lab.benches.records import stored_log
 from refute_lab.runs.journal import as_data
@@ -181,13 +179,6 @@ def test_disagreement_finds_the_test_that_the_model_did_not(pool: SandboxPool) -
         assert ("if a > 0" in messages[0].content) == own
 
 
-def test_hunting_asks_for_tests_and_keeps_the_code(pool: SandboxPool) -> None:
-    result, _ = run(LARGER, knowing, Options(m=0), box=pool)
-    assert trace_of(result).codes == (LARGER.code,)
-    assert not result.candidates
-    assert result.failing
-
-
 def test_the_engine_mends_what_the_model_cannot(pool: SandboxPool) -> None:
     """The model knows outputs and writes no code at all."""
     code = "def double(x):\n    return x + 3\n"
@@ -211,19 +202,6 @@ def test_the_engine_mends_what_the_model_cannot(pool: SandboxPool) -> None:
     [edit] = [edit for edit in trace_of(result).edits if edit.accepted]
     assert edit.answer == ""
     assert "becomes" in edit.reason
-
-
-def test_without_votes_nothing_but_the_stated_outputs_is_used(pool: SandboxPool) -> None:
-    def answer(messages: Sequence[Message], number: int) -> str:
-        question = messages[-1].content
-        if "with one unit test" in question:
-            return f"Arguments: ```count('a' + {number} * ' ')```\nOutput: ```1```"
-        assert "Now the output" not in question
-        return f"```python\n{RIGHT}```"
-
-    result, ask = run(WORDS, answer, Options(vote=False), box=pool)
-    assert trace_of(result).codes[-1] == RIGHT
-    assert ask.model.samples <= 3 + 3 + 2
 
 
 # -- whom it believes ------------------------------------------------------------------------------
@@ -311,31 +289,3 @@ def test_ablations_that_make_no_sense_are_refused(changed: dict[str, bool]) -> N
 
 
 # -- which inputs are worth a question -------------------------------------------------------------
-
-
-def row(*outputs: Any) -> list[Outcome]:
-    return [
-        one if isinstance(one, Raised | NotRun) else Returned(values.encode(one)) for one in outputs
-    ]
-
-
-def test_disagreement_comes_first_then_other_kinds_then_mutants() -> None:
-    given = row(1, 1, 1, 1, 1)
-    fix, other = row(1, 2, 2, 1, 1), row(1, 2, 3, 1, 1)
-    mutant = row(1, 1, 1, 9, 1)
-    chosen = distinguishing([given, fix, other], [mutant], own=0, taken=set(), count=9)
-    assert chosen == [2, 1, 3]  # three opinions; two; a mutant alone; never 0 and 4
-    assert distinguishing([given, fix, other], [], own=0, taken={2}, count=9) == [1]
-    assert distinguishing([given, fix], [], own=0, taken=set(), count=1) == [1]
-
-
-def test_the_models_own_inputs_come_first_among_equals() -> None:
-    given, fix = row(1, 1, 1), row(2, 2, 2)
-    assert distinguishing([given, fix], [], own=1, taken=set(), count=1) == [0]
-    crashing = row(Raised("KeyError", ""), 2, 2)
-    assert distinguishing([given, crashing], [], own=0, taken=set(), count=1) == [1]
-
-
-def test_what_was_not_run_is_no_disagreement() -> None:
-    assert distinguishing([row(1), row(NotRun())], [], own=1, taken=set(), count=3) == []
-    assert distinguishing([], [], own=0, taken=set(), count=3) == []

@@ -15,7 +15,6 @@ from refute.core.problems import Call, FunctionProblem, Trust, UnitTest
 from refute.core.registry import METHODS
 from refute.errors import AnswersPending, BudgetExceeded, ContextTooLong, InputError
 from refute.function.contract import MethodResult
-from refute.function.llm.execution import certain_tests
 from refute.function.llm.options import Options
 from refute.function.llm.results import NO_EXCEPTION
 from refute.function.methods.no_ut import finds_fault
@@ -91,13 +90,6 @@ def test_random_does_not_show_the_code_and_prompted_does() -> None:
         assert {"x * x" in asked[0].content for asked in ask.model.asked} == {shown}
 
 
-def test_prompted_and_utgen_differ_by_the_model_only() -> None:
-    one, other = asker(honest), asker(honest)
-    run("prompted", one, Options())
-    run("utgen", other, Options())
-    assert one.model.asked == other.model.asked
-
-
 def test_the_tester_may_be_another_model() -> None:
     tester, coder = asker(honest), asker(honest)
     ctx = Context(model=coder, tester=tester, sandbox=TrustingBox())
@@ -105,26 +97,6 @@ def test_the_tester_may_be_another_model() -> None:
     assert all("it fails this unit test" in asked[-1].content for asked in coder.model.asked)
     assert len(coder.model.asked) == 1
     assert tester.model.requests > 1
-
-
-def test_tests_only_and_passing_code() -> None:
-    result = run("utgen", asker(honest), Options(m=0))
-    assert len(result.generated) == 3
-    assert trace_of(result).codes == (DOUBLE.code,)
-    assert not trace_of(result).edits
-    assert len(result.failing) == 2  # double(2) passes
-    right = FunctionProblem("r", "", "double(x)", "double", "def double(x):\n    return 2 * x\n")
-    passing = run("utgen", asker(honest), Options(), right)
-    assert not passing.failing
-    assert not trace_of(passing).edits
-    assert not passing.candidates
-    assert len(trace_of(passing).codes) == 4
-
-
-def test_given_failing_tests_come_first() -> None:
-    result = run("utgen", asker(honest), Options(m=0), GIVEN)
-    assert result.failing[0].test.call == Call((7,))
-    assert result.given == GIVEN.tests
 
 
 def test_debugging_with_the_given_tests_writes_none() -> None:
@@ -138,20 +110,6 @@ def test_debugging_with_the_given_tests_writes_none() -> None:
     nothing = run("given", asker(honest), None)
     assert not nothing.candidates
     assert nothing.notes == ("no test is given",)
-
-
-def test_a_doctest_that_prints_nothing_is_not_certain() -> None:
-    text = "Doubles.\n\n>>> double(1) == 3\n>>> double(2) == 4\nTrue\n>>> double(3)\n6\n"
-    tests = certain_tests(FunctionProblem("d", text, "double(x)", "double", DOUBLE.code))
-    assert [(test.call, test.expected) for test in tests] == [(Call((2,)), 4), (Call((3,)), 6)]
-
-
-def test_without_vote_a_test_keeps_the_stated_output() -> None:
-    ask = asker(honest)
-    result = run("utgen", ask, Options(vote=False, m=0))
-    assert ask.model.samples == 3
-    assert [test.expected for test in result.generated] == [2, 4, 6]
-    assert trace_of(result).saved == 0
 
 
 def test_sampled_is_what_the_first_answers_state() -> None:
@@ -217,18 +175,6 @@ def test_a_request_that_is_too_long_is_counted_by_itself() -> None:
     judged = run("no-ut", asker(answer), Options())
     trace = trace_of(judged)
     assert (trace.too_long, dict(trace.unreadable)) == (3, {})
-
-
-def test_where_every_request_is_too_long() -> None:
-    def answer(messages: Sequence[Message], number: int) -> str:
-        raise ContextTooLong
-
-    result = run("utgen", asker(answer), Options())
-    assert trace_of(result).too_long == Options().tries
-    assert result.notes == (
-        f"0 tests from {Options().tries} answers "
-        f"({Options().tries} not asked for: too long for the model)",
-    )
 
 
 @pytest.mark.parametrize("error", [AnswersPending("later"), BudgetExceeded("enough")])
@@ -324,12 +270,6 @@ def test_the_same_whatever_the_order_of_arrival() -> None:
 )
 def test_opinions(feedback: str, wrong: bool | None) -> None:
     assert finds_fault(feedback) is wrong
-
-
-def test_an_opinion_without_a_verdict_is_counted() -> None:
-    result = run("no-ut", asker(lambda messages, number: "Hm."), Options())
-    assert trace_of(result).unreadable == {"no-verdict": 1}
-    assert trace_of(result).codes == (DOUBLE.code,) * 4
 
 
 @pytest.mark.parametrize(

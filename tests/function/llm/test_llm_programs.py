@@ -155,14 +155,6 @@ def test_a_docstring_that_the_answer_leaves_out_is_kept() -> None:
     assert merge_into_module(module, new, "f") == module, "again and again it is the same"
 
 
-def test_another_docstring_stands() -> None:
-    new = 'def f(x):\n    """New."""\n    return x + 1\n'
-    module = merge_into_module(DESCRIBED, new, "f")
-    assert module is not None
-    assert new in module
-    assert "What f does" not in module
-
-
 @pytest.mark.parametrize(
     ("program", "entry", "wanted"),
     [

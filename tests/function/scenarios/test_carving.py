@@ -10,11 +10,8 @@ import pytest
 from refute.core.problems import Scenario
 from refute.function.scenarios.carving import (
     TestIndex,
-    called_on_instances,
     carve,
-    instances_of,
 )
-from refute.function.scenarios.described import ClassInfo, Described, Parameter, Signature
 
 CART = '''
 from decimal import Decimal
@@ -115,16 +112,6 @@ def test_methods_with_what_was_done_to_the_object_before() -> None:
     assert carved("Other.add", text) == []
 
 
-def test_class_methods_and_what_they_make() -> None:
-    text = """
-        import shop.cart as sc
-        def test_of():
-            assert sc.Cart.of(("a", 1)).total() == 1
-        """
-    assert carved("Cart.of", text) == ["Cart.of(('a', 1))"]
-    assert carved("Cart.total", text) == ["Cart.of(('a', 1)).total()"]
-
-
 def test_names_of_elsewhere_become_imports() -> None:
     scenario = only(
         "slug",
@@ -141,18 +128,6 @@ def test_names_of_elsewhere_become_imports() -> None:
     assert set(scenario.imports) == {
         ("D", "decimal:Decimal"), ("ET", "xml.etree.ElementTree")
     }  # fmt: skip
-
-
-def test_a_variable_of_the_name_of_the_target() -> None:
-    text = """
-        from shop import cart
-        def test_it():
-            slug = "a"
-            assert cart.slug(slug) == "a"
-        """
-    scenario = only("slug", text)
-    assert scenario.source == "slug = 'a'\ncart.slug(slug)"
-    assert scenario.imports == (("cart", "shop.cart"),)
 
 
 def test_rows_fixtures_and_set_up() -> None:
@@ -235,14 +210,6 @@ def test_doctests_documents_and_awaited_calls() -> None:
     assert carved("fetch", text) == ["fetch('a')"]
 
 
-def test_few_and_of_every_shape_first() -> None:
-    calls = "\n".join(f"    slug('{n}')" for n in range(50)) + "\n    slug([1])\n    slug(None)\n"
-    text = f"from shop import slug\ndef test_it():\n{calls}"
-    found = carve_all([("test_x.py", text)], "slug", most=5)
-    assert len(found) == 5
-    assert {"slug([1])", "slug(None)", "slug('0')"} == {one.source for one in found[:3]}
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -286,21 +253,6 @@ def test_files_are_found_best_first_and_links_are_not_followed(tmp_path: Path) -
     ]  # fmt: skip
 
 
-def test_instances_with_the_statements_that_make_them() -> None:
-    text = """
-        from shop import Cart
-        def test_it():
-            more = []
-            more.append(1)
-            Cart(more)
-        """
-    files = [("test_x.py", dedent(text))]
-    found = carve_all(files, "Cart", module="shop.other")
-    [piece] = instances_of(["shop.cart:Cart"], {"shop.cart:Cart": found})["shop.cart:Cart"]
-    assert (piece.source, piece.setup) == ("Cart(more)", ("more = []", "more.append(1)"))
-    assert piece.imports == (("Cart", "shop:Cart"),)
-
-
 SPECIAL = """
     class Basket:
         def __init__(self, *goods): ...
@@ -340,35 +292,3 @@ def test_syntax_that_calls_a_special_method(method: str, expected: set[str]) -> 
     files = [("test_goods.py", dedent(text))]
     found = carve(files, [target], module="goods", text=dedent(SPECIAL))[target]
     assert {one.expression for one in found} == expected
-
-
-def test_a_method_is_called_on_what_tests_make_for_others() -> None:
-    def signature(kind: str, *names: str) -> Signature:
-        return Signature(kind, tuple(Parameter(name, 1, False, None) for name in names))
-
-    def described(cls: str, *subclasses: str) -> ClassInfo:
-        return ClassInfo(f"m:{cls}", (), False, False, False, (), subclasses, {}, frozenset(), None)
-
-    names = {"A.f": signature("method", "x", "y"), "A.__call__": signature("method", "x")}
-    names |= {"A.p": signature("property"), "A.of": signature("class")}
-    classes = {"m:A": described("A", "m:B"), "m:B": described("B")}
-    known = Described(names, classes=classes)
-    made = {"m:B": [Scenario("B(rows)", ("rows = []", "rows.append(1)"), (("B", "m:B"),))]}
-    [one] = called_on_instances("m:A.f", known, made)
-    assert one.setup == ("rows = []", "rows.append(1)", "made = B(rows)")
-    assert one.expression == "made.f('a', 'a')"
-    assert one.imports == (("B", "m:B"),)
-    expressions = [
-        one.expression
-        for name in ("A.__call__", "A.p", "A.of")
-        for one in called_on_instances(f"m:{name}", known, made)
-    ]
-    assert expressions == ["made('a')", "made.p"]
-
-
-def test_the_tests_named_after_a_module_are_among_its_files(tmp_path: Path) -> None:
-    """They may reach a special method without a word of it."""
-    for name in ("test_goods.py", "test_other.py"):
-        (tmp_path / name).write_text("def test_it(shelf):\n    assert repr(shelf.take(1))\n")
-    found = TestIndex(tmp_path, "pkg").find("pkg.goods", ["Basket.__repr__"])
-    assert [path.name for path in found] == ["test_goods.py"]

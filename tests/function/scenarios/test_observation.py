@@ -68,11 +68,6 @@ def test_what_varies_from_run_to_run_is_left_out() -> None:
     assert settled([1], [1, 2]) is VARIES
 
 
-def test_how_a_callable_is_made_is_nobodys_business() -> None:
-    assert same_value(Incomplete("", "function"), Incomplete("", "method"))
-    assert not same_value(Incomplete("", "function"), Incomplete("", "Node"))
-
-
 INT, TEXT = ("class", "builtins:int", []), ("class", "builtins:str", [])
 SIGNATURE = Signature(
     "function",
@@ -95,7 +90,3 @@ SIGNATURE = Signature(
 )  # fmt: skip
 def test_how_many_do_not_fit(expression: str, count: int) -> None:
     assert misfits(Scenario(expression), SIGNATURE) == count
-
-
-def test_nothing_is_said_of_an_unknown_signature() -> None:
-    assert misfits(Scenario("f(1)"), Signature("function", None)) == 0

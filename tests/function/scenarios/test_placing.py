@@ -55,21 +55,6 @@ def test_the_file_of_the_modules_name(tmp_path: Path) -> None:
     assert found == Placement(tmp_path / "tests" / "test_cart.py", True, Style())
 
 
-def test_of_several_of_that_name_the_one_in_the_packages_folder(tmp_path: Path) -> None:
-    project(tmp_path, tests__shop__test_cart_py="", tests__other__test_cart_py="", test_cart_py="")
-    assert place_test(tmp_path, "shop.cart", "f").path == tmp_path / "tests/shop/test_cart.py"
-
-
-def test_the_file_that_names_it_most(tmp_path: Path) -> None:
-    project(
-        tmp_path,
-        tests__test_a_py="from shop.cart import Cart\ndef test_a(): Cart().total()\n",
-        tests__test_b_py="from shop import cart\ndef test_b(): cart.total(), cart.total()\n",
-        tests__test_c_py="def test_c(): total(), total(), total()\n",
-    )
-    assert place_test(tmp_path, "shop.cart", "Cart.total").path.name == "test_b.py"
-
-
 def test_a_new_file_beside_the_others_in_their_style(tmp_path: Path) -> None:
     project(
         tmp_path,
@@ -220,10 +205,6 @@ def test_every_file_stays_whole_and_grows_by_a_test(text: str, new: str) -> None
 )  # fmt: skip
 def test_where_it_would_break_something_it_is_not_put(text: str) -> None:
     assert insert(text, NEW, "Cart.total") is None
-
-
-def test_what_is_no_test_is_not_put() -> None:
-    assert insert("X = 1\n", "Y = 2\n", "f") is None
 
 
 def test_long_imports_are_wrapped_and_pytest_runs_the_file(tmp_path: Path) -> None:

@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from random import Random
 
 import pytest
 
-from refute.core.problems import Scenario
-from refute.function.scenarios.building import Builder
 from refute.function.scenarios.described import (
-    ANY,
     Described,
     Parameter,
     Signature,
     describe_module,
 )
-from refute.function.scenarios.mentioned import is_pattern, matching, mentioned
 from refute.function.scenarios.observation import Observation
-from refute.function.scenarios.pieces import Namer, Piece
 from refute.function.scenarios.proposing import (
-    Bounds,
     Proposer,
     Shown,
     Target,
     explore,
     runner,
 )
-from refute.function.scenarios.receivers import function_returned, uses
 from refute.sandbox import Program
 from refute.sandbox.local import LocalSandbox
-from refute.sandbox.values import Incomplete
-from refute.source.syntax import find_function, parse_module
 
 SHOP = """
 from __future__ import annotations
@@ -195,37 +184,6 @@ def test_a_module_that_does_not_import_says_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("hint", "expected"),
-    [
-        (("class", "shop:Size", []), ["Size.SMALL", "Size.LARGE"]),
-        (("class", "shop:Item", []), ['Item("abc", 1.5)']),
-        (("class", "shop:Shape", []), ["Square(1)"]),
-        (("literal", ["air", "sea"]), ["'air'", "'sea'"]),
-        (("union", [("none",), ("class", "builtins:bool", [])]), ["None", "True", "False"]),
-        (("class", "builtins:list", [("class", "builtins:int", [])]), ["[1]", "[]", "[1, 0]"]),
-        (("keys", {"item": ("class", "builtins:str", [])}), ["{'item': \"abc\"}"]),
-        (("class", "datetime:timedelta", []), ["datetime.timedelta(0)"]),
-    ],
-)
-def test_expressions_of_a_type(
-    shop: tuple[LocalSandbox, Path], hint: tuple[object, ...], expected: list[str]
-) -> None:
-    builder = Builder(described(shop, "ship"), Namer("shop", ()))
-    found = [piece.source for piece in builder.of_type(hint)]
-    assert [one for one in expected if one not in found] == []
-
-
-def test_names_of_other_modules_are_imported_and_never_shadow(
-    shop: tuple[LocalSandbox, Path],
-) -> None:
-    namer = Namer("other", {"Item"})
-    assert namer.name("shop:Item").source == "shop_Item"
-    assert namer.name("shop:Item").imports == (("shop_Item", "shop:Item"),)
-    assert namer.name("shop:Cart.of").source == "Cart.of"
-    assert namer.name("other:Item").imports == ()
-
-
-@pytest.mark.parametrize(
     "name",
     ["Cart.of", "Cart.total", "Cart.cheapest", "ship", "fits", "spell", "read", "apply", "untyped",
      "held", "later"],
@@ -291,106 +249,6 @@ def test_a_descriptor_is_reached_through_a_class_that_holds_it(
         assert seen >= {(True, "Owner"), (False, "Owner")}
 
 
-def test_a_call_that_raised_while_recording_is_left_out() -> None:
-    recorded = Scenario("cart.total()", ("cart = Cart()", "cart.add(-1)", "cart.add(2)"))
-    target = Target("m", "total", Signature("function", ()), "def total(): ...")
-    proposer = Proposer(target, Described(), lambda file: None, [recorded])
-    [first] = proposer.batch(1)
-    assert first.scenario == recorded
-    proposer.learn(first, Observation("setup", error="ValueError", step=1))
-    later = [one.scenario for one in proposer.batch(4)]
-    assert Scenario("cart.total()", ("cart = Cart()", "cart.add(2)")) in later
-    proposer.learn(first, Observation("setup", error="ValueError", step=0))  # what makes it stays
-    assert not any(one.scenario.setup == recorded.setup[1:] for one in proposer.batch(4))
-
-
-CODE = """
-def adder(by):
-    def unused(a, b, c): ...
-    def add(x, *, twice=False):
-        return x + by
-    return add
-"""
-
-
-def builder() -> Builder:
-    return Builder(Described(), Namer("m", ()))
-
-
-@pytest.mark.parametrize(
-    ("body", "name"),
-    [
-        ("    def inner(x): ...\n    return inner", "inner"),
-        ("    def inner(x): ...\n    def other(y): ...\n    return wraps(f)(inner)", "inner"),
-        ("    if f:\n        async def inner(x): ...\n        return inner\n    return f", "inner"),
-        ("    return lambda x: x", "returned"),
-        ("    def inner(x): ...\n    return inner_(3)", None),
-    ],
-)
-def test_the_function_that_is_returned(body: str, name: str | None) -> None:
-    node = find_function(parse_module(f"def f(f):\n{body}\n"), "f")
-    found = function_returned(node)
-    assert (None if found is None else found.name) == name
-    assert found is None or [one.arg for one in found.args.args] == ["x"]
-
-
-def test_calls_with_what_the_function_takes() -> None:
-    node = function_returned(find_function(parse_module(CODE), "adder"))
-    base = Piece("adder(1)", (("D", "decimal:Decimal"),), ("a = 1",))
-    found = list(uses(base, "function", node, builder(), Random(1)))
-    assert found
-    assert all(one.source.startswith("adder(1)(") for one in found)
-    assert any("twice=" in one.source for one in found)
-    assert all(one.imports == base.imports and one.setup[:1] == base.setup for one in found)
-
-
-def test_a_context_is_entered() -> None:
-    [found] = uses(Piece("f()"), "_GeneratorContextManager", None, builder(), Random(1))
-    assert found.source == "f().__enter__()"
-
-
-def test_the_proposer_learns_that_a_result_must_be_called() -> None:
-    signature = Signature("function", (Parameter("by", 1, False, None, ANY),))
-    target = Target("m", "adder", signature, CODE)
-    proposer = Proposer(target, Described(names={"adder": signature}), lambda path: None)
-    first = proposer.batch(4)
-    assert not any(")(" in one.scenario.source for one in first)
-    proposer.learn(first[0], Observation("returned", Incomplete("", "function")))
-    later = [one.scenario.source for one in proposer.batch(12)]
-    assert any(one.startswith(f"{first[0].scenario.source}(") for one in later)
-
-
-def asked(expression: str, *setup: str) -> Scenario:
-    return Scenario(expression, setup)
-
-
-@pytest.mark.parametrize(
-    ("ended", "tried", "left_out"),
-    [
-        ("spin('a', 1000000000)", "spin('b', 1000000000)", True),
-        ("spin('a', 1000000000)", "spin('b', -1000000000000)", True),
-        ("spin('a', 1000000000)", "spin('b', 999999999)", False),
-        ("spin('a', 1000000000)", "spin(1000000000, 1)", False),
-        ("spin(5000, 1000000000)", "spin(5000, 1)", False),  # the largest is blamed
-        ("it.spin(times=1000000000)", "other.spin(times=2000000000)", True),
-        ("it.spin(times=1000000000)", "it.spin(size=1000000000)", False),
-        ("spin(36)", "spin(36)", False),  # it never ends for another reason
-        ("spin('a')", "spin(1000000000)", False),
-    ],
-)
-def test_bounds(ended: str, tried: str, left_out: bool) -> None:
-    bounds = Bounds()
-    bounds.learn(asked(ended))
-    assert bounds.exceeded(asked(tried)) is left_out
-
-
-def test_a_receiver_made_with_it_is_left_out_too() -> None:
-    bounds = Bounds()
-    bounds.learn(asked("it.items()", "it = Range(1000000000)"))
-    assert bounds.exceeded(asked("Range(10000000000).items()"))
-    assert not bounds.exceeded(asked("it.items()", "it = Range(7)"))
-
-
 def test_exploration_pays_for_few_time_outs() -> None:
     """Without an end, each proposal with a large number would cost one."""
     times = Parameter("times", 1, False, None, ("class", "builtins:int", []))
@@ -410,57 +268,3 @@ def test_exploration_pays_for_few_time_outs() -> None:
             proposer.learn(one, seen)
     assert tried > 100
     assert paid <= 24
-
-
-TEXT = """
-import re
-TABLE = {"kilo": 1000}
-UNREAD = "never"
-WORDS = [MANY]
-
-class Tag:
-    OPEN = "<<"
-    def read(self, text):
-        if text.startswith(self.OPEN) or text in TABLE or text in WORDS:
-            return re.match(r"(\\d+)px", text)
-        return "own"
-""".replace("MANY", ", ".join(repr(f"word{n}") for n in range(100)))
-
-
-def test_own_ones_first_then_matches_then_what_is_read() -> None:
-    tree = ast.parse(TEXT)
-    node = find_function(tree, "Tag.read")
-    assert node is not None
-    numbers, texts = mentioned(tree, [node], "Tag", Random(1))
-    assert "1000" in numbers
-    assert {"'own'", "'<<'", "'kilo'"} <= set(texts)
-    assert any(ast.literal_eval(one).endswith("px") for one in texts)
-    assert texts.index("'own'") < texts.index("'kilo'")
-    assert "'never'" not in texts
-    assert "'word5'" not in texts  # a table of that size is data
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        r"^(\d+)-(\w+):(.*)$", r"(<\S*?>)", r"[^a-z/]+(x|yy){2,3}", r"(a)(?:b)?\1",
-        r"\[default: (.*)\]", r"(?P<year>\d{4})-(?P<month>\d\d)",
-    ],
-)  # fmt: skip
-def test_the_texts_match(pattern: str) -> None:
-    assert is_pattern(pattern)
-    made = matching(pattern, Random(1), 5)
-    assert made
-    assert all(re.search(pattern, text) for text in made)
-
-
-def test_what_is_no_pattern_gives_nothing() -> None:
-    assert not is_pattern("just words")
-    assert matching("(", Random(1)) == []
-    assert matching("(" * 3000, Random(1)) == []
-
-
-def test_a_verbose_pattern_is_read_as_one() -> None:
-    made = matching(r"(\d+)  # a number", Random(1), verbose=True)
-    assert all(re.fullmatch(r"\d+", text) for text in made)
-    assert made

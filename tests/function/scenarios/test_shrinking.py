@@ -102,18 +102,6 @@ def test_statements_are_shrunk(setup: Any, expression: str, holds: Any, least: s
     assert size(found) <= size(Scenario(least.rpartition("\n")[2], tuple(least.split("\n")[:-1])))
 
 
-def test_await_and_imports_that_do_nothing_are_dropped() -> None:
-    large = Scenario("await f(decimal.Decimal('1'), 5)", (), (("decimal", "decimal"),))
-    kept = "f(5)"
-    found = shrink(large, lambda batch: ["5" in one.source for one in batch])
-    assert (found.source, found.imports) == (kept, ())
-
-
-def test_the_observed_call_stays() -> None:
-    found = shrink(Scenario("c.run(f(g(1)), 2)", ("c = C(1)",)), lambda batch: [True] * len(batch))
-    assert found.expression.endswith(".run()")
-
-
 def test_asks_in_small_batches_only_once_for_ever_smaller_scenarios() -> None:
     asked = Asked(lambda v: sum(v[0]) > 100)
     large = Scenario(f"f({list(range(40, 80))})", (), (), (3,))
@@ -137,27 +125,9 @@ def test_asks_about_no_more_than_it_may(most: int) -> None:
     assert asked.one(found)
 
 
-def test_no_time_no_question() -> None:
-    asked = Asked(lambda v: True)
-    assert shrink(Scenario("f([1, 2])"), asked, seconds=0.0) == Scenario("f([1, 2])")
-    assert asked.batches == []
-
-
 @pytest.mark.parametrize("source", ["f([1, 2", "f(\0)", "(" * 500 + ")" * 500])
 def test_what_is_not_python_is_given_back(source: str) -> None:
     assert shrink(Scenario(source), lambda batch: [True] * len(batch)) == Scenario(source)
-
-
-def test_what_nothing_smaller_shows_is_given_back() -> None:
-    large = Scenario("f(x, [1, 'a'], k={2: 3.5})", ("x = g(-1)",))
-    assert shrink(large, lambda batch: [False] * len(batch)) is large
-
-
-def test_size_orders_by_statements_first_and_plainest_last() -> None:
-    sources = ["f(0)", "f('a')", "f('b')", "f(1)", "f(-5)", "f([0])", "f(g())"]
-    sizes = [size(Scenario(one)) for one in sources]
-    assert sizes == sorted(sizes)
-    assert size(Scenario("f(x)", ("x = 0",))) > size(Scenario("f(g(h(1)))"))
 
 
 CODE = """\

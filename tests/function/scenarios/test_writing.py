@@ -294,21 +294,6 @@ def test_ratio() -> None:
     )
 
 
-def test_what_the_module_binds_is_imported_even_over_a_builtin() -> None:
-    text = render_test(Scenario("open(str(1))"), returned(1), module="m", name="test_open",
-                       context=Context(frozenset({"open"})))  # fmt: skip
-    assert "from m import open\n" in text
-    assert "str" not in text.split("def ")[0]
-
-
-def test_an_unknown_exception_is_named_by_its_type() -> None:
-    text = render_test(Scenario("f()"), raised("Odd"), module="m", name="test_f")
-    assert (
-        'with pytest.raises(Exception) as caught:\n        f()\n    assert caught.typename == "Odd"'
-        in text
-    )
-
-
 @pytest.mark.parametrize(
     "seen",
     [returned(Incomplete("<f>", "function")), Observation("cut short"), Observation("setup"),

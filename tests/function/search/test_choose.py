@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import time
 from dataclasses import replace
 
 import pytest
 
 from refute.core.problems import Call, UnitTest
-from refute.function.search.choose import Cluster, clustered, differs, rivals, shares
-from refute.function.search.confidence import of_fix, of_test
+from refute.function.search.choose import Cluster, clustered, shares
+from refute.function.search.confidence import of_test
 from refute.function.search.edit import Edit
-from refute.function.search.engine import changed_elsewhere
 from refute.function.search.inputs import Tier
 from refute.function.search.mutants import singles
 from refute.function.search.repair import ELSEWHERE
@@ -22,40 +20,6 @@ from refute.sandbox import NotRun, Outcome, Returned
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.values import encode
 
-MODULE = """\
-LIMIT = 50
-
-def helper(x):
-    return x + 1
-
-def f(xs, key=None):
-    if key is None:
-        return helper(xs[0])
-    while xs[0] > LIMIT:
-        xs = xs[1:]
-    return key(xs[0])
-"""
-
-
-def said(old: str, new: str) -> str:
-    assert old in MODULE
-    after = ast.parse(MODULE.replace(old, new))
-    return "; ".join(changed_elsewhere(ast.parse(MODULE), after, "f"))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "text"),
-    [
-        ("xs[0] > LIMIT", "xs[0] >= LIMIT", ""),
-        ("x + 1", "x + 2", "changes helper"),
-        ("LIMIT = 50", "LIMIT = 49", "outside of functions"),
-        ("return key(xs[0])", "return xs[0]", ""),
-        ("key is None", "key is not None", ""),
-    ],
-)
-def test_a_fix_elsewhere_is_named(old: str, new: str, text: str) -> None:
-    assert (text in said(old, new)) if text else not said(old, new)
-
 
 def cluster(score: float, *values: int, kept: float = 0.9) -> Cluster:
     return Cluster([], tuple(map(out, values)), score, kept=kept)
@@ -63,16 +27,6 @@ def cluster(score: float, *values: int, kept: float = 0.9) -> Cluster:
 
 def out(value: int) -> Outcome:
     return Returned(encode(value))
-
-
-def test_what_changes_more_than_it_must_is_no_rival() -> None:
-    before = tuple(map(out, (0, 0, 0, 0)))
-    first = cluster(0.0, 1, 0, 0, 0)
-    more, other = cluster(-0.5, 1, 2, 0, 0), cluster(-0.5, 2, 0, 0, 0)
-    unlikely = cluster(-5.0, 2, 0, 0, 0)
-    assert rivals([first, more, other, unlikely], before) == [first, other]
-    first.kept = 0.1
-    assert rivals([first, more], before) == [first, more], "where most must change, who knows"
 
 
 def test_what_goes_further_takes_nothing_from_the_firsts_share() -> None:
@@ -104,15 +58,6 @@ def test_the_function_that_was_asked_about_is_changed_first() -> None:
         assert best.best.edits == inside[0].edits
 
 
-def test_functions_that_come_back_tell_nothing() -> None:
-    """Neither that a fix changes everything, nor that another does what it does and more."""
-    unclear = Returned(encode(lambda: 1))
-    assert not differs(unclear, Returned(encode(lambda: 2)))
-    assert differs(unclear, out(1))
-    first, other = (Cluster([], (unclear, unclear), 0.0, kept=1.0) for _ in range(2))
-    assert rivals([first, other], [unclear, unclear]) == [first, other]
-
-
 def test_fixes_that_no_input_tells_apart_are_not_known_to_be_one() -> None:
     def fixes(kind: str, *outcomes: Outcome) -> Cluster:
         edit = Edit((), kind, 0.0, ())
@@ -123,22 +68,6 @@ def test_fixes_that_no_input_tells_apart_are_not_known_to_be_one() -> None:
     assert shares([fixes("variable", unclear, NotRun())], [unclear, out(0)]) == [0.25]
     assert shares([fixes("variable")], []) == [0.25]
     assert shares([fixes("compare")], []) == [1.0], "one of a few is seldom there by accident"
-
-
-def test_nothing_goes_further_than_what_no_input_shows() -> None:
-    first = Cluster([], (out(0), out(0)), 0.0, kept=1.0)
-    other = Cluster([], (out(0), out(5)), 0.0, kept=0.5)
-    assert rivals([first, other], [out(0), out(0)]) == [first, other]
-
-
-def test_confidence_grows_with_what_speaks_for_a_fix() -> None:
-    def fix(*kinds: str) -> Cluster:
-        edits = tuple(Edit((), kind, 0.0, ()) for kind in kinds)
-        return Cluster([TrialResult(edits, 0.0, (), ())], ())
-
-    few, many, both = fix("compare"), fix("variable"), fix("compare", "variable")
-    assert 0 < of_fix(many, 0.5) < of_fix(many, 0.9) < of_fix(many, 1.0) < 1
-    assert of_fix(few, 0.9) > of_fix(many, 0.9) == of_fix(both, 0.9)
 
 
 def test_confidence_of_a_predicted_test_is_what_was_measured() -> None:

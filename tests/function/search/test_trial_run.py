@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 from collections.abc import Iterator, Sequence
 
@@ -77,13 +76,6 @@ def test_the_next_candidates_are_compiled_meanwhile() -> None:
     assert len(seen) == one.tried == sum(box.batches)
 
 
-def test_nothing_runs_while_results_are_handed_out() -> None:
-    box = _Box()
-    one = trial(box)
-    assert not any(box.busy for _ in one.run(candidates(one)))
-    assert len(box.batches) > 2
-
-
 def test_what_the_sandbox_raises_is_raised() -> None:
     box = _Box()
     one = trial(box)
@@ -96,24 +88,3 @@ def test_what_the_sandbox_raises_is_raised() -> None:
     with pytest.raises(OSError, match="gone"):
         list(one.run(candidates(one)))
     assert set(threading.enumerate()) <= before, "no thread of the search is left"
-
-
-def test_a_candidate_that_fails_to_come_waits_for_the_batch() -> None:
-    box = _Box()
-    one = trial(box)
-    some = candidates(one)[: FIRST_BATCH + 1]
-
-    def broken() -> Iterator[tuple[tuple[Edit, ...], float]]:
-        yield from some
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        list(one.run(broken()))
-    assert not box.busy
-
-
-def test_the_collector_is_left_as_it_was() -> None:
-    one = trial(_Box())
-    assert gc.isenabled()
-    candidates(one)
-    assert gc.isenabled()

@@ -5,16 +5,14 @@ from __future__ import annotations
 import ast
 import time
 from collections.abc import Sequence
-from itertools import islice
 
 import pytest
 
 from refute.core.problems import Call, Expression, UnitTest
 from refute.function.search.mutants import singles
-from refute.function.search.rebound import assignments_from
-from refute.function.search.trial import OutOfBudget, Trial
+from refute.function.search.trial import Trial
 from refute.function.search.variants import compiled
-from refute.sandbox import NotRun, Outcome, Program, Returned
+from refute.sandbox import Outcome
 from refute.sandbox.local import LocalSandbox
 
 MODULE = '''
@@ -118,20 +116,6 @@ def test_every_edit_of_a_module_with_everything(box: LocalSandbox) -> None:
     assert len({repr(row) for row in fast.values()}) > 50
 
 
-def test_what_runs_at_import_is_loaded_anew(box: LocalSandbox) -> None:
-    one = trial(MODULE, box)
-    one.survey()
-    kinds: dict[int, set[bool]] = {}
-    for edit in singles(one.focus, one.facts(""), lambda stmts: 0.0):
-        program = one.program((edit,))
-        if program is not None and edit.stmts:
-            kinds.setdefault(edit.line, set()).add(program.setup is None)
-    line = MODULE.splitlines().index("    return x + 5") + 1
-    assert kinds[line] == {True}
-    line = MODULE.splitlines().index("        return x - 1") + 1
-    assert kinds[line] == {False}
-
-
 STATE = [
     "CACHE = {}\ndef f(x):\n    CACHE[x] = 1\n    return len(CACHE)",
     "SEEN = []\ndef f(x):\n    SEEN.append(x)\n    return len(SEEN)",
@@ -176,58 +160,6 @@ def test_a_module_that_keeps_none_is_loaded_once(code: str, box: LocalSandbox) -
     one.survey()
     program = one.program(())
     assert program.setup is not None
-
-
-def test_edits_come_from_what_the_function_may_use(box: LocalSandbox) -> None:
-    far = "".join(f"def other{i}(x, by={i}):\n    return x + {i}\n" for i in range(100, 160))
-    code = (
-        f"LIMIT = 3\nUNUSED = 4\n{far}def near(x):\n    return x < LIMIT\ndef f(x): return near(x)"
-    )
-    one = trial(code, box)
-    outcomes, _ = one.survey()
-    assert [o.value for o in outcomes if isinstance(o, Returned)] == [True, False]
-    edits = singles(one.focus, one.facts(""), lambda stmts: 0.0)
-    first = code.splitlines().index("def near(x):")
-    assert edits
-    assert all(edit.line > first for edit in edits if edit.stmts)
-    assert 150 not in one.facts("").integers
-
-
-def test_a_function_of_a_registry_is_found_by_being_reached(box: LocalSandbox) -> None:
-    code = (
-        "ALL = []\ndef entry(g):\n    ALL.append(g)\n    return g\n"
-        "@entry\ndef hidden(x):\n    return x + 1\ndef f(x): return [g(x) for g in ALL]"
-    )
-    one = trial(code, box)
-    one.survey()
-    assert any("hidden" in getattr(node, "name", "") for node in one.focus.body)
-
-
-def test_time_ends_a_search_in_the_middle_of_a_batch(box: LocalSandbox) -> None:
-    """A function that sleeps 0.4 s a call: neither a survey nor a batch waits for all of them."""
-    code = "import time\ndef f(x):\n    time.sleep(0.4)\n    return x + 1"
-    tests = tuple(UnitTest(Call(args=(i,)), 0) for i in range(20))
-    start = time.monotonic()
-    one = Trial(code, "f", tests, box, start + 1.2)
-    outcomes, _ = one.survey()
-    assert one.late
-    assert isinstance(outcomes[-1], NotRun)
-    edits = islice(singles(one.focus, one.facts(""), lambda stmts: 0.0), 100)
-    with pytest.raises(OutOfBudget):
-        list(one.run(((edit,), 0.0) for edit in edits))
-    assert time.monotonic() - start < 2.2
-
-
-def test_the_plain_program_is_not_disturbed(box: LocalSandbox) -> None:
-    """Variants and whole programs in one job, in any order."""
-    one = trial(MODULE, box)
-    one.survey()
-    variant, plain = one.program(()), Program(MODULE, "f")
-    assert variant is not None
-    rows = box.run_variants(
-        [plain, variant, plain, variant], [Call(args=(2,)), Expression("START")]
-    )
-    assert all(row == rows[0] for row in rows)
 
 
 def test_what_would_break_the_compiler_is_not_given_to_it() -> None:
@@ -282,28 +214,6 @@ def test_what_leaves_something_behind_when_made_anew_is_loaded_anew(box: LocalSa
     inside = [edit for edit in edits if edit.stmts and edit.line == 2]
     assert inside
     assert all(p.setup is None for e in inside if (p := one.program((e,))) is not None)
-
-
-@pytest.mark.parametrize(
-    ("rest", "known"),
-    [
-        ("A = f(1)\nB: int = A + 1\nC = 5\ndef g(): return B", ["A", "B"]),
-        ("def g(): return f(1)\nA = [g()]", ["A"]),
-        ("A = f(1)\nA = 2", None),  # bound twice
-        ("A = []\nA.append(f(1))", None),  # something else changes
-        ("if f(1):\n    A = 1", None),
-        ("def g(x=f(1)): return x", None),  # a default
-        ("class C:\n    a = f(1)", None),
-        ("@f\ndef g(): pass", None),
-        ("A, B = f(1)", None),
-        ("T = {}\nA = f(T)", None),  # may change it
-        ("T = 5\nif T:\n    B = 2\nA = f(T)", ["A"]),
-    ],
-)
-def test_which_assignments_are_made_of_a_function(rest: str, known: list[str] | None) -> None:
-    found = assignments_from(ast.parse(f"def f(x):\n    return x\n{rest}\n"), "f")
-    names = None if found is None else [ast.unparse(made.targets[0]) for made in found.values()]
-    assert names == known
 
 
 def test_a_node_inside_of_itself_is_no_program() -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
-
 from refute.core.problems import DoctestSession, FunctionProblem, UnitTest, Want
 from refute.function.contract import State
 from refute.function.search.engine import search
-from refute.function.search.varied import optional_parameters, varied
+from refute.function.search.varied import varied
 from refute.sandbox.local import LocalSandbox
 
 
@@ -22,16 +20,6 @@ def test_one_literal_is_another_at_a_time() -> None:
         assert changed.count(True) == 1
     assert any("'aba'" in new.steps[1] or "'abb'" in new.steps[1] for new in found)
     assert any("[]" in new.steps[0] or "(2, 2)" in new.steps[0] for new in found)
-
-
-def test_what_is_only_kept_is_shown() -> None:
-    (first, *_) = varied([DoctestSession(("u = f([1, 2])\n",))], Random(0))
-    assert first.steps[-1].startswith("(u, [*u]")
-
-
-@pytest.mark.parametrize("steps", [("f(\n",), ("f(x)\n",), ("f(" + "1, " * 1000 + ")\n",)])
-def test_what_holds_no_literal_or_is_long_is_left_alone(steps: tuple[str, ...]) -> None:
-    assert [*varied([DoctestSession(steps)], Random(0))] == []
 
 
 TWICE = """
@@ -49,27 +37,6 @@ def test_fixes_are_compared_on_them() -> None:
         result = search(problem, box=box, max_candidates=1_500)
     assert "lambda x: f(f(x))" in result.candidates[0].code
     assert (result.candidates[0].confidence or 0) > 0.5, "others do not do the same"
-
-
-REVERSED = """
-def reverse(text, *, upper=False, sep=''):
-    return sep.join(text)
-"""
-
-
-def test_parameters_that_an_example_leaves_out_are_given() -> None:
-    optional = optional_parameters(REVERSED, "reverse")
-    assert [(one.name, one.default) for one in optional] == [("upper", False), ("sep", "")]
-    sessions = [DoctestSession(("x = g()\n", "reverse(x, sep='-')\n"))]
-    found = [one.steps[1] for one in varied(sessions, Random(0), "reverse", optional)]
-    assert "reverse(x, sep='-', upper=True)\n" in found
-    assert "reverse(x, sep='-', upper=False)\n" in found
-    assert not any(one.count("sep=") > 1 for one in found)
-    code = "def f(a, b=1, /, c=2, d=g()): pass"
-    assert [(one.name, one.place) for one in optional_parameters(code, "f")] == [("c", 2)]
-    calls = [DoctestSession(("f(x, 1, 3)\n",))]
-    given = varied(calls, Random(0), "f", optional_parameters(code, "f"))
-    assert not any("c=" in one.steps[0] for one in given)
 
 
 WINDOWS = """

@@ -57,21 +57,6 @@ def test_a_program_that_the_repository_names_is_not_run(tmp_path: Path) -> None:
     assert not proof.exists()
 
 
-def test_a_commit_of_everything_tells_nothing(tmp_path: Path) -> None:
-    project = make_project(tmp_path)
-    base = commit(project, "shapes/line.py", *(f"tests/test_{n}.py" for n in range(40)))
-    small = commit(project, "shapes/line.py", "tests/test_3.py")
-    for head in (base, small):
-        found = read_history(replace(project.problem, base_commit=head)).commits
-        assert found == (
-            (frozenset({"shapes/line.py", "tests/test_3.py"}),) if head == small else ()
-        )
-
-
-def test_the_first_commit_tells_nothing(tmp_path: Path) -> None:
-    assert read_history(make_project(tmp_path).problem) == NO_HISTORY
-
-
 def test_without_a_clone_there_is_no_history(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     for wrong in (
@@ -81,19 +66,6 @@ def test_without_a_clone_there_is_no_history(tmp_path: Path) -> None:
         replace(project.problem, base_commit="--all"),
     ):
         assert read_history(wrong) == NO_HISTORY
-
-
-def test_how_often_and_how_nearly() -> None:
-    history = History(
-        tuple(
-            frozenset(files.split())
-            for files in ("a x y", "a x", "b y", "b y", "a b", "c x", "a c d y")
-        )
-    )
-    assert history.beside(["a", "b"], {"x", "y"}) == ["y", "x"], "1/2 + 1/2 + 1/2 + 1, 1/2 + 1"
-    assert history.beside(["a"], {"x", "y"}) == ["x", "y"]
-    assert history.beside(["x"], {"x", "y"}) == ["y"]
-    assert history.beside([], {"x"}) == []
 
 
 def test_what_was_changed_together_is_listed_and_shown() -> None:

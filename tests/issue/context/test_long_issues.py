@@ -9,10 +9,6 @@ LOG = "".join(f"step {number} of the run: nothing special\n" for number in range
 TRACE = "Traceback (most recent call last):\n" + LOG + "ValueError: told twice\n"
 
 
-def test_a_short_issue_is_shown_as_it_is() -> None:
-    assert shown_issue(PROSE, 200) == PROSE
-
-
 def test_the_longest_blocks_lose_their_middle() -> None:
     code = "```python\nread('a', 'a')\n```\n"
     issue = f"{PROSE}\n{code}\n```\n{TRACE}```\n\n{PROSE}"
@@ -34,11 +30,3 @@ def test_output_without_a_fence_and_one_endless_line() -> None:
     assert PROSE in shown
     assert "characters left out ...]" in shown
     assert len(shown) < 2000
-
-
-def test_what_no_block_explains_is_cut_as_a_whole() -> None:
-    many = "\n\n".join(f"Paragraph {number}: {PROSE.strip()}" for number in range(300))
-    shown = shown_issue(many, 500)
-    assert "left out" in shown
-    assert shown.startswith("Paragraph 0")
-    assert estimated_tokens(shown) < 700

@@ -118,12 +118,6 @@ def test_an_empty_original_makes_a_file_or_adds_to_it(judge: Judge) -> None:
     assert len(applied.problems) == 1
 
 
-def test_line_ends_stay(judge: Judge) -> None:
-    dos = {"shapes/shape.py": SHAPE.replace("\n", "\r\n")}
-    after, _ = judge(edit(), "autocoderover", dos)
-    assert after["shapes/shape.py"] == FIXED.replace("\n", "\r\n")
-
-
 @pytest.mark.parametrize(
     "answer",
     ["", "no edit", "<file>a.py</file>", "<original>x</original><patched>y</patched>", "<patched>"],

@@ -281,28 +281,6 @@ def test_inserts_at_one_line_stand_in_their_order(line: str, judge: Judge) -> No
     assert text.replace(functions, "") == SHAPE
 
 
-def test_a_new_method_of_a_rewrite_stands_after_the_one_before_it(judge: Judge) -> None:
-    more = "def helper(self):\n    return 1\n"
-    after, applied = judge(
-        block("rewrite", "21", indented(SQUARE_CODE + "\n" + more)), "custom", FILES
-    )
-    assert applied.problems == ("tests/test_shape.py: rewrite: no function helper; inserted",)
-    method = indented(SQUARE_CODE)
-    new = f"{method}\n{indented(more)}"
-    assert after["tests/test_shape.py"].replace(new, method) == SQUARE.replace(
-        "  # keep me too", ""
-    )
-
-
-def test_methods_inserted_at_one_line_stand_in_their_order(judge: Judge) -> None:
-    code = indented("def test_one(self):\n    assert 1\n")
-    answer = block("insert", "22", code) + block("insert", "22", code.replace("one", "two"))
-    after, applied = judge(answer, "custom", FILES)
-    assert not applied.problems
-    both = f"# keep me too\n\n{code}\n{code.replace('one', 'two')}"
-    assert after["tests/test_shape.py"] == SHAPE.replace("# keep me too\n", both)
-
-
 PAIR = """def shorten(text):
     return text[:3]
 
@@ -343,14 +321,6 @@ def test_ranges_with_functions(place: str, code: str, expected: str, judge: Judg
     assert got == expected, applied
 
 
-def test_new_functions_of_a_rewrite_stand_in_their_order_after_the_known_one(judge: Judge) -> None:
-    new = [f"def new_{n}():\n    return {n}\n" for n in range(3)]
-    code = "\n\n".join(["def shorten(text):\n    return 1\n", *new])
-    after, applied = judge(block("rewrite", "1", code, "m.py"), "custom", {"m.py": PAIR})
-    assert len(applied.problems) == 3
-    assert after["m.py"] == PAIR.replace("def shorten(text):\n    return text[:3]\n", code)
-
-
 TWICE = """class A:
     size = 1
 
@@ -379,17 +349,6 @@ def test_statements_that_a_rewrite_by_names_leaves_out_are_told(judge: Judge) ->
     assert applied.problems == ("m.py: rewrite: left out beside the functions: shorten('a')",)
 
 
-def test_a_range_moves_with_the_edits_before_it(judge: Judge) -> None:
-    first = block("rewrite", "3-5", "FORMAT = 'x'\n")
-    second = block("rewrite", "14-15", "        if path and os:\n            return 1\n")
-    after, applied = judge(first + second, "custom", {"tests/test_shape.py": SETTINGS})
-    assert not applied.problems
-    assert (
-        "        if path and os:\n            return 1\n        return None\n"
-        in after["tests/test_shape.py"]
-    )
-
-
 def test_a_file_that_does_not_parse_can_be_added_to_but_not_rewritten(judge: Judge) -> None:
     old = {"m.py": "print 'python 2'\n"}
     after, applied = judge(block("insert", "EOF", NEW, "m.py"), "custom", old)
@@ -397,17 +356,6 @@ def test_a_file_that_does_not_parse_can_be_added_to_but_not_rewritten(judge: Jud
     after, applied = judge(block("rewrite", "1", NEW, "m.py"), "custom", old)
     assert applied.patch == ""
     assert "does not parse" in applied.problems[0]
-
-
-def test_statements_on_one_line_are_left_alone(judge: Judge) -> None:
-    old = {"m.py": "def test_new(): pass; pass\nx = 1; y = 2\n"}
-    after, _ = judge(block("rewrite", "1", NEW, "m.py"), "custom", old)
-    assert after["m.py"] == NEW + "x = 1; y = 2\n"
-
-
-def test_other_files_are_added_to(judge: Judge) -> None:
-    after, _ = judge(block("insert", "BOF", "one\n", "x.txt"), "custom", {"x.txt": "two\n"})
-    assert after == {"x.txt": "one\ntwo\n"}
 
 
 OPENING = """import os
@@ -444,45 +392,6 @@ def test_imports_go_to_their_place(new: str, old: str, expected: str, judge: Jud
     assert after["m.py"] == OPENING.replace(old, expected, 1)
 
 
-@pytest.mark.parametrize(
-    ("new", "old", "expected"),
-    [
-        (  # plain imports stand before the others, where a file has it so
-            "import traceback",
-            "import copy\nimport sys\nfrom copy import deepcopy\n",
-            "import copy\nimport sys\nimport traceback\nfrom copy import deepcopy\n",
-        ),
-        (  # the group that has the package, joined with what is there of the module
-            "from packaging.utils import (\n    canonicalize_name,\n    BuildTag,\n)",
-            "import pytest\n\nfrom packaging.utils import NormalizedName\n",
-            "import pytest\n\n"
-            "from packaging.utils import BuildTag, NormalizedName, canonicalize_name\n",
-        ),
-        (
-            "from decimal import Decimal",
-            "import re\nimport typing as t\nfrom urllib.parse import quote\n",
-            "import re\nimport typing as t\nfrom decimal import Decimal\n"
-            "from urllib.parse import quote\n",
-        ),
-        (  # a file that writes a statement for each name
-            "from .b import q",
-            "from .b import p\nfrom .b import r\n",
-            "from .b import p\nfrom .b import q\nfrom .b import r\n",
-        ),
-        (
-            "from .b import q",
-            "from .b import p  # why\n",
-            "from .b import p  # why\nfrom .b import q\n",
-        ),
-    ],
-)
-def test_imports_as_a_sorter_has_them(new: str, old: str, expected: str, judge: Judge) -> None:
-    answer = block("insert", "BOF", f"{new}\n", "m.py")
-    after, applied = judge(answer, "custom", {"m.py": f"{old}\nX = 1\n"})
-    assert not applied.problems
-    assert after["m.py"] == f"{expected}\nX = 1\n"
-
-
 CONSTANTS = (
     "A = 1\nB = 2\n\n\nclass C:\n    x = 1\n    y = 2\n\n    def f(self):\n        return 1\n"
 )
@@ -506,40 +415,6 @@ def test_where_inserts_go_and_what_becomes_of_ranges(
     after, applied = judge(answer, "custom", {"m.py": CONSTANTS})
     assert not applied.problems
     assert after["m.py"] == CONSTANTS.replace(old, expected, 1)
-
-
-def test_lines_whose_loss_breaks_the_file_stay(judge: Judge) -> None:
-    after, applied = judge(block("delete", "10-10", "", "m.py"), "custom", {"m.py": CONSTANTS})
-    assert after["m.py"] == CONSTANTS
-    assert "does not parse" in applied.problems[0]
-
-
-@pytest.mark.parametrize(
-    ("new", "old", "expected"),
-    [
-        ("import click", "import os\n\nfrom mypy_extensions import x\n\nfrom black import y\n",
-         "import os\n\nimport click\nfrom mypy_extensions import x\n\nfrom black import y\n"),
-        ("import zebra", "import os\n\nfrom black import y\n",
-         "import os\n\nimport zebra\n\nfrom black import y\n"),
-        ("import zebra", "from black import y\n", "import zebra\n\nfrom black import y\n"),
-        ("from black.mode import z", "import os\n\nimport click\n",
-         "import os\n\nimport click\n\nfrom black.mode import z\n"),
-        ("from helpers import z", "import click\n\nfrom black import y\n",
-         "import click\n\nfrom black import y\nfrom helpers import z\n"),
-    ],
-)  # fmt: skip
-def test_third_party_imports_stand_apart_from_the_projects_own(
-    new: str, old: str, expected: str, judge: Judge
-) -> None:
-    files = {"m.py": old + "\nX = 1\n", "src/black/__init__.py": "", "helpers.py": ""}
-    after, _ = judge(block("insert", "BOF", f"{new}\n", "m.py"), "custom", files)
-    assert after["m.py"] == expected + "\nX = 1\n"
-
-
-def test_a_group_of_imports_that_is_not_there_is_made(judge: Judge) -> None:
-    answer = block("insert", "BOF", "from .b import c\nimport os\n", "m.py")
-    after, _ = judge(answer, "custom", {"m.py": "from app import A\n\nX = 1\n"})
-    assert after["m.py"] == "import os\n\nfrom app import A\n\nfrom .b import c\n\nX = 1\n"
 
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])

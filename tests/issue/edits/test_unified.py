@@ -139,12 +139,6 @@ def test_a_bad_hunk_is_reported_and_the_others_apply(judge: Judge) -> None:
     assert applied.problems[0].startswith("tests/test_shape.py: hunk 1: lines are not in the file")
 
 
-def test_line_ends_of_the_file_stay(judge: Judge) -> None:
-    dos = {"tests/test_shape.py": SHAPE.replace("\n", "\r\n")}
-    after, _ = judge(f"{NAMES}@@ -7,4 +7,5 @@\n{HUNK}", "diff", dos)
-    assert after["tests/test_shape.py"] == ADDED.replace("\n", "\r\n")
-
-
 def test_bytes_that_are_not_touched_stay(judge: Judge) -> None:
     odd = "x = 1  \n\ty = 'caf\u00e9\u2028z'\x0c\n\n\n" + SHAPE.rstrip("\n")
     after, _ = judge(f"{NAMES}@@ -7,4 +7,5 @@\n{HUNK}", "diff", {"tests/test_shape.py": odd})

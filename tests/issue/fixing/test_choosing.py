@@ -31,12 +31,6 @@ def test_fixes_that_do_the_same_are_one_kind() -> None:
     assert (other.best, other.drafts) == (PARTIAL, 1)
 
 
-def test_of_one_kind_what_breaks_least_comes_first() -> None:
-    breaks = replace(RIGHT, patch="b", broken=("tests/c.py::test_c",), answers=5)
-    (kind,) = kinds_of([breaks, SPELLED])
-    assert kind.best is SPELLED
-
-
 def test_agreeing_evidence_leaves_nothing_wanting() -> None:
     kinds = kinds_of([RIGHT, SPELLED, PARTIAL])
     assert shortcomings(kinds[0], kinds, SURE) == []
@@ -61,13 +55,6 @@ def test_what_is_wanting(
     kind = next(one for one in kinds if one.best is fix)
     (line,) = shortcomings(kind, kinds, review)
     assert said in line
-
-
-def test_a_rival_that_breaks_tests_is_none() -> None:
-    rival = DraftedFix("x", broken=("t::z",), green=GREEN | {"4 t::d"})
-    kinds = kinds_of([RIGHT, rival])
-    kind = next(one for one in kinds if one.best is RIGHT)
-    assert shortcomings(kind, kinds, SURE) == []
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from refute.core.methods import Bounds, Context
-from refute.errors import AnswersPending, ContextTooLong, ModelUnavailable
+from refute.errors import AnswersPending, ModelUnavailable
 from refute.issue.contract import Reproduction
 from refute.issue.methods import redgreen as method
 from refute.issue.methods.redgreen import redgreen
@@ -25,7 +25,7 @@ from refute.workspace.contract import TestSelection
 from ..projects import FIX as GOLDEN
 from ..projects import Project
 from ..shop import diff
-from .oracle import FIX, RIGHT, Answers, block, kind_of, refusing
+from .oracle import FIX, RIGHT, Answers, block, refusing
 
 
 @pytest.fixture(scope="module")
@@ -99,19 +99,6 @@ def test_a_model_that_is_right(project: Project) -> None:
     assert found.steps[-1]["kind"] == "final"
     assert found.steps[-1]["failing"] == ["tests/test_line.py::test_above"]
     assert [step["fix"] for step in found.steps if step["kind"] == "fix"] == [0], "one spelling"
-
-
-def test_tests_are_asked_of_the_tester(project: Project) -> None:
-    writer, other = Answers(), Answers()
-
-    async def work() -> Reproduction:
-        async with Session(ScriptedModel(writer)) as tests, Session(ScriptedModel(other)) as rest:
-            asked = Context(workspace=project.spawn, model=rest.asker("x"), tester=tests.asker("x"))
-            return await redgreen(project.problem, ctx=asked)
-
-    assert fails_and_turns_green(project, asyncio.run(work()))
-    assert set(writer.kinds) == {"direct"}
-    assert set(other.kinds) == {"locate", "fix"}
 
 
 def test_what_another_reading_does_not_meet_is_left_out(project: Project) -> None:
@@ -216,12 +203,6 @@ def test_where_nothing_agrees_others_are_asked_too(project: Project) -> None:
     assert answers.kinds.count("direct") == answers.kinds.count("fix") == 3
     assert fails_and_turns_green(project, found)
     assert found.prediction.tests == ("tests/test_line.py::test_above",)
-
-
-def test_nobody_else_is_asked_where_a_draft_and_a_fix_agree(project: Project) -> None:
-    answers = Answers(direct=[OTHER_REASON, RIGHT], judge="VERDICT 1: yes\nVERDICT 2: yes")
-    run(ScriptedModel(answers), project)
-    assert answers.kinds.count("direct") == answers.kinds.count("fix") == 2
 
 
 def test_tests_that_do_not_serve_are_dropped(project: Project) -> None:
@@ -422,39 +403,12 @@ def test_answers_that_come_later_lead_to_the_same_result(project: Project) -> No
     assert sum(rounds) == len(at_once.kinds), "nothing is asked twice"
 
 
-def test_what_does_not_fit_into_the_context(project: Project) -> None:
-    answers = Answers()
-
-    def said(messages: Sequence[Message], index: int) -> str:
-        if kind_of(messages[-1].content) in ("locate", "fix"):
-            raise ContextTooLong("too long")
-        return answers(messages, index)
-
-    assert fails_and_turns_green(project, run(ScriptedModel(said), project))
-
-
 def test_a_model_that_is_away(project: Project) -> None:
     with pytest.raises(ModelUnavailable):
         run(ScriptedModel([]), project)
     work = redgreen(project.problem, ctx=Context(workspace=project.spawn))
     with pytest.raises(ModelUnavailable, match="add --model"):
         asyncio.run(work)
-
-
-def test_prompts_keep_to_the_context(project: Project) -> None:
-    answers = Answers()
-    run(ScriptedModel(answers), project, context_tokens=400)
-    assert "[start of shapes/line.py]" in answers.of("direct")[0]
-    sizes = [
-        len(prompt.partition("<code>")[2].partition("</code>")[0]) for prompt in answers.prompts
-    ]
-    assert max(sizes) < 4 * 400
-
-
-def test_the_checkout_is_left_alone(project: Project) -> None:
-    before = {p: p.read_bytes() for p in Path(project.folder).rglob("*.py")}
-    run(ScriptedModel(Answers()), project)
-    assert {p: p.read_bytes() for p in Path(project.folder).rglob("*.py")} == before
 
 
 def test_of_two_drafts_the_one_that_more_mutants_of_the_fix_fail_is_chosen(

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from refute.issue.snippet import rendering as write
 from refute.issue.snippet.assertion import claims
 from refute.issue.snippet.expected_values import why_nothing
 from refute.issue.snippet.issue_reader import read_issue_text
@@ -16,12 +13,6 @@ from refute.issue.snippet.script import Claim, ScriptError, Seen, Value, scripts
 def claimed(text: str, seen: Seen) -> list[Claim]:
     pieces = read_issue_text(text)
     script = scripts(statements(pieces))[-1]
-    return claims(text.split("\n", 1)[0], pieces, script, seen)
-
-
-def claimed_together(text: str, seen: Seen) -> list[Claim]:
-    pieces = read_issue_text(text)
-    script = max(scripts(statements(pieces)), key=lambda one: len(one.pieces))
     return claims(text.split("\n", 1)[0], pieces, script, seen)
 
 
@@ -100,16 +91,6 @@ def test_the_expected_value_needs_the_wrong_one() -> None:
     assert claimed(CLAMP + "I expected 9.", Seen({1: Value("9", "9")})) == []
 
 
-def test_a_value_belongs_to_the_expression_of_its_sentence() -> None:
-    seen = Seen({1: Value("0", "0")})
-    assert [one.expected for one in claimed(CLAMP + "Strange. I expected 9.", seen)] == ["9"]
-    assert claimed(CLAMP + "I called `mix(1, 2)`, too, and expected 9.", seen) == []
-
-
-def test_an_expected_value_of_another_kind_is_none() -> None:
-    assert claimed(CLAMP + "I expected it to be better.", Seen({1: Value("0", "0")})) == []
-
-
 def test_a_comment_tells_the_expected_value() -> None:
     text = "bytes\n```python\nr = f(b'a')\nr.content\n# b'<memory>'\n# I am expecting b'a'\n```\n"
     found = claimed(text, Seen({1: Value("b'<memory>'", "b'<memory>'")}))
@@ -125,39 +106,12 @@ def test_a_comment_in_a_session_tells_it_too(comment: str) -> None:
     assert (claim.kind, claim.expected) == ("equals", "0")
 
 
-@pytest.mark.parametrize(("value", "actual", "kinds"), [
-    ("'abc...'", "'abcdef...'", ["equals"]),
-    ("[1, 2, ...]", "[3, 4]", []),
-])  # fmt: skip
-def test_dots_stand_for_themselves_where_the_value_has_them(
-    value: str, actual: str, kinds: list[str]
-) -> None:
-    text = f"cut\n\n>>> cut('abcdefgh')\n{actual}\n\nExpected:\n```\n{value}\n```\n"
-    found = claimed(text, Seen({0: Value(actual, actual.strip("'"))}))
-    assert [(c.kind, c.expected) for c in found] == [(kind, value) for kind in kinds]
-
-
 def test_what_could_not_be_read_is_said() -> None:
     pieces = read_issue_text(CLAMP + "It is expected to be sensible.\n")
     script = scripts(statements(pieces))[-1]
     assert "It is expected to be sensible." in why_nothing(pieces, script, Seen())[1]
     assert "this checkout gives 4" in why_nothing(pieces, script, Seen({1: Value("4", "4")}))[1]
     assert "raises KeyError: 'a'" in why_nothing(pieces, script, raising("KeyError", "'a'"))[1]
-
-
-def test_the_output_of_another_version_is_the_expected_one() -> None:
-    text = (
-        "comma lost\n```python\nsource(f)\n```\n1.9 outputs\n```\n'return (1,)'\n```\n"
-        "But 1.10 gives\n```\n'return (1)'\n```\n"
-    )
-    found = claimed(text, Seen({0: Value("'return (1)'", "return (1)")}))
-    assert [(c.kind, c.expected) for c in found] == [("equals", "'return (1,)'")]
-
-
-def test_a_wrong_boolean_is_turned() -> None:
-    text = "is_even is wrong\n\n>>> is_even(2)\nFalse\n\nThat is incorrect.\n"
-    (claim,) = claimed(text, Seen({0: Value("False", "False")}))
-    assert (claim.kind, claim.expected) == ("equals", "True")
 
 
 def test_only_what_the_focus_rests_on_is_kept() -> None:
@@ -175,15 +129,6 @@ def test_what_a_variable_was_before_is_kept_where_it_is_read() -> None:
     assert [row.source for row in claim.setup] == ["a = 1", "a = a + 1"]
 
 
-def test_a_slug_is_compared_as_the_text_that_it_is() -> None:
-    text = (
-        "Strip dashes\nExample:\nimport f\nf('--a')\noutput: --a\nImprovement after correction\n"
-        "import f\nf('--a')\noutput: a\n"
-    )
-    found = claimed_together(text, Seen({1: Value("'--a'", "--a"), 3: Value("'--a'", "--a")}))
-    assert [(c.kind, c.expected) for c in found] == [("equals", "'a'")]
-
-
 def test_a_comment_tells_which_line_fails() -> None:
     seen = Seen(raised=ScriptError(1, "shop.DoesNotExist", "no", True, "order.save()  # Fails"))
     text = "Saving\n```python\norder = Order()\norder.save()  # Fails\n```\n"
@@ -198,31 +143,6 @@ def test_an_assertion_of_the_example_that_fails_is_the_test() -> None:
     assert claimed(CRASH, raising("AssertionError")) == []
 
 
-def test_a_lazy_value_is_shown_as_it_was_when_it_failed() -> None:
-    seen = Seen(raised=ScriptError(1, "ValueError", "no rows", True, form="repr"))
-    (claim,) = claimed(CRASH + "ValueError: no rows\n", seen)
-    draft = write.tested(claim, "a", (), write.Style())
-    assert draft.body == ("from shop import total", "repr(total([]))")
-    eager = replace(claim, form="")
-    assert write.tested(eager, "a", (), write.Style()).body[-1] == "total([])"
-
-
-def test_databases_say_the_same_in_other_words() -> None:
-    seen = raising("django.db.utils.OperationalError", 'near "THEN": syntax error')
-    shown = 'ProgrammingError: syntax error at or near "THEN"\n'
-    (claim,) = claimed(CRASH + shown, seen)
-    assert (claim.kind, claim.failure) == ("runs", "django.db.utils.OperationalError")
-    assert claimed(CRASH + 'ValueError: syntax error at or near "THEN"\n', seen) == []
-
-
-def test_an_expression_of_a_changed_variable_is_another_one() -> None:
-    text = "years\n>>> d = day(4)\n>>> show(d)\n'4'\n>>> d = day(98)\n>>> show(d)\n'98'\n"
-    seen = Seen({1: Value("'4'", "4"), 3: Value("'98'", "98")})
-    assert claimed(text, seen) == []
-    same = text.replace("day(98)", "day(4)").replace("d = day(4)", "pass", 2)
-    assert [claim.expected for claim in claimed(same, seen)] == ["'98'", "'4'"]
-
-
 def test_the_value_that_a_sentence_goes_on_with() -> None:
     text = "format\n>>> from shop import show\n>>> show(1)\n'1e-9'\n\nI would expect 0.00 for it.\n"
     (claim,) = claimed(text, Seen({1: Value("'1e-9'", "1e-9")}))
@@ -235,21 +155,6 @@ def test_a_title_that_says_that_it_fails() -> None:
     assert (claim.kind, claim.confidence) == ("runs", 0.4)
     assert claimed(text, raising("shop.DoesNotExist", "no")) == []
     assert claimed(text, raising("TypeError", "no", inside=False)) == []
-
-
-def test_only_the_last_example_is_what_should_raise() -> None:
-    text = f"{CRASH}That is fine.\n```python\ntotal([None])\n```\nIt should raise a ValueError.\n"
-    pieces = read_issue_text(text)
-    made = scripts(statements(pieces))
-    seen = Seen({1: Value("0", "0")})
-    assert claims("Total", pieces, made[0], seen) == []
-    assert [c.focus.source for c in claims("Total", pieces, made[1], seen)] == ["total([None])"]
-
-
-def test_what_does_not_fit_the_models_is_no_crash() -> None:
-    text = CRASH.replace("Total fails", "Total crashes")
-    assert [c.confidence for c in claimed(text, raising("ValueError", "no"))] == [0.4]
-    assert claimed(text, raising("django.core.exceptions.FieldError", "no field")) == []
 
 
 @pytest.mark.parametrize(
@@ -288,13 +193,6 @@ def test_an_exception_that_is_expected_by_its_name_alone_is_demanded(said: str) 
 def test_where_something_should_raise_nobody_knows_where(said: str, kinds: list[str]) -> None:
     text = f"{CRASH}ValueError: no rows\n\n{said}\n"
     assert [c.kind for c in claimed(text, raising("ValueError", "no rows"))] == kinds
-
-
-def test_what_is_expected_is_not_always_an_exception() -> None:
-    text = (
-        f"{CRASH}ValueError: no rows\n\nExpected: a list\n\nExpected behavior: Nothing is wrong\n"
-    )
-    assert [claim.kind for claim in claimed(text, raising("ValueError", "no rows"))] == ["runs"]
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from refute.core.methods import Bounds, Context
-from refute.core.registry import default_method
 from refute.errors import WorkspaceUnavailable
-from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import Original
 from refute.issue.methods.snippet import snippet
@@ -164,18 +162,6 @@ def test_nothing_is_run_for_an_issue_without_code(project: Project) -> None:
     problem = replace(project.problem, text="Please add colours\n\nI like red.\n")
     made = asyncio.run(snippet(problem, ctx=Context(workspace=spawn, bounds=BOUNDS)))  # type: ignore[arg-type]
     assert made.prediction.notes == ("the issue holds nothing to run",)
-
-
-def test_no_time_no_run(project: Project) -> None:
-    bounds = Bounds(seconds=0)
-    problem = project.problem
-    made = asyncio.run(snippet(problem, ctx=Context(workspace=project.spawn, bounds=bounds)))
-    assert made.prediction.patch == ""
-
-
-def test_it_is_the_default_without_a_model() -> None:
-    assert default_method("issue", None) == "snippet"
-    assert issue_method("snippet") is snippet
 
 
 def test_a_package_that_cannot_be_imported_is_no_answer(tmp_path: Path) -> None:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import ast
-
 import pytest
 
 from refute.issue.snippet.issue_reader import read_issue_text
-from refute.issue.snippet.rendering import Style, TestSketch, patch_of, slug, with_tests
+from refute.issue.snippet.rendering import Style, TestSketch, patch_of, with_tests
 from refute.issue.snippet.script import Statement, scripts, statements
 from refute.issue.snippet.subject import (
     Names,
-    _homes_of_attributes,
     completed,
-    frame_files,
-    given_tests,
     homes_for_tests,
-    module_of,
-    styles_of,
 )
 
 FILES = {
@@ -46,14 +39,6 @@ def test_imports_as_the_repository_writes_them() -> None:
     assert not names.importable("myproject.models")
 
 
-@pytest.mark.parametrize(
-    ("path", "module"),
-    [("src/a/b.py", "a.b"), ("a/__init__.py", "a"), ("a/b-c.py", None), ("setup.py", "setup")],
-)
-def test_modules(path: str, module: str | None) -> None:
-    assert module_of(path) == module
-
-
 def test_an_example_is_completed_and_foreign_imports_go() -> None:
     text = "```python\nfrom myproject.views import view\ntotal([Price()])\n```\n"
     (script,) = scripts(statements(read_issue_text(text)))
@@ -72,27 +57,6 @@ def test_the_nearest_test_file() -> None:
         "test_fields.py"
     )
     assert homes_for_tests("x", [], {"shop/sums.py": ""}) == []
-
-
-def test_files_of_a_traceback_innermost_first() -> None:
-    text = 'File "/usr/lib/site-packages/shop/fields.py", line 1\nFile "C:\\\\x\\\\shop\\\\sums.py"'
-    assert frame_files(text, FILES)[-1] == "shop/fields.py"
-
-
-def test_methods_without_their_class_get_one() -> None:
-    code = "```python\ndef test_a(self):\n    self.assertEqual(total([]), 1)\n```\n"
-    files = {**FILES, "tests/a/test_case.py": "from unittest import TestCase\n"}
-    source = given_tests(rows(code), Names(files), "TestCase")
-    assert source is not None
-    assert [n.name for n in ast.parse(source).body if isinstance(n, ast.ClassDef)] == ["IssueTests"]
-
-
-def test_styles_as_the_test_file_has_them() -> None:
-    cases = "import unittest\nclass A(unittest.TestCase):\n    def test_a(self): pass\n"
-    assert styles_of(cases) == [Style("TestCase", "unittest")]
-    assert styles_of(FILES["tests/sums/test_sums.py"]) == [Style()]
-    django = styles_of("from django.test import TestCase\n")
-    assert [style.base for style in django] == ["SimpleTestCase", "TestCase"]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -128,12 +92,6 @@ def test_what_the_file_imports_is_not_imported_again() -> None:
     )
 
 
-def test_slugs() -> None:
-    assert slug("URLField throws ValueError!") == "urlfield_throws_valueerror"
-    assert slug("…") == "issue"
-    assert len(slug("word " * 50)) <= 48
-
-
 def test_what_rests_on_a_name_that_is_nowhere_is_left_out() -> None:
     text = "```python\nprice = Price()\nview = nowhere(price)\ntotal([view])\ntotal([price])\n```\n"
     (script,) = scripts(statements(read_issue_text(text)))
@@ -141,31 +99,3 @@ def test_what_rests_on_a_name_that_is_nowhere_is_left_out() -> None:
     assert made is not None
     assert made.script.sources == ("price = Price()", "total([price])")
     assert made.imports == ("from shop.fields import Price", "from shop.sums import total")
-
-
-@pytest.mark.parametrize(
-    ("statement", "own"),
-    [
-        ("from shop.sums import total", True),
-        ("import shop", True),
-        ("import datetime", False),
-        ("from decimal import Decimal", False),
-    ],
-)
-def test_what_is_the_repositorys(statement: str, own: bool) -> None:
-    assert Names(FILES).of_repository(statement) is own
-
-
-def test_a_name_that_a_package_passes_on_is_tested_where_it_is_defined() -> None:
-    files = {
-        "pack/__init__.py": "from pack.sizes import natural\n",
-        "pack/sizes.py": "def natural(n):\n    return str(n)\n",
-        "pack/times.py": "def natural_time(n):\n    return n\n",
-        "other/sizes.py": "def natural(n):\n    return n\n",
-        "tests/test_times.py": "import pack\n\ndef test_t():\n    assert pack.natural_time(1)\n",
-        "tests/test_sizes.py": "import pack\n\ndef test_s():\n    assert pack.natural(1)\n",
-    }
-    code = _homes_of_attributes(rows("import pack as p\np.natural(3)\n"), Names(files))
-    assert code == ["pack/sizes.py"]
-    assert _homes_of_attributes(rows("import pack\npack.nothing(3)\n"), Names(files)) == []
-    assert homes_for_tests("time sizes", code, files)[0] == "tests/test_sizes.py"
