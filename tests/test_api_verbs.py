@@ -18,13 +18,11 @@ import pytest
 import refute
 import refute.verbs
 import refute_lab
-from refute.core.methods import NoOptions, finished
+from refute.core.methods import NoOptions
 from refute.core.registry import METHODS
 from refute.doors import command_line
 from refute_lab.runs.executors import EXECUTORS, Done, ExecutorSpec
-from refute_lab.verbs.data_issues import statistics
 from refute_lab.verbs.report import report
-from refute_lab.verbs.training_data import training_data
 
 CODE = '''def half(n):
     """Half of n, rounded down.
@@ -102,16 +100,6 @@ def test_tests_are_written_where_they_are_wanted(file: Path, tmp_path: Path) -> 
     assert result.write_pytest(tmp_path / "test_m.py", force=True) == [tmp_path / "test_m.py"]
 
 
-def test_candidates_are_ranked(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (file.parent / "right.py").write_text(CODE.replace("n // 3", "n // 2"))
-    result = refute.judge("m.py::half", ["m.py", "right.py"])
-    assert result.best == "right.py"
-    _, document = printed(capsys, "judge", "m.py::half", "m.py", "right.py")
-    assert document == result.to_dict()
-    with pytest.raises(refute.InputError, match="k is for tests of a model"):
-        refute.judge("m.py::half", ["m.py"], options={"k": 3})
-
-
 def test_in_a_notebook(file: Path) -> None:
     """Where an event loop is running already."""
 
@@ -172,29 +160,6 @@ def test_options_of_any_method_on_the_command_line(
     for bad in ({"max_candidates": "many"}, {"max_candidates": True}, {"max_candidates": 0}):
         with pytest.raises(refute.InputError, match="max_candidates = "):
             refute.hunt("m.py::half", set=bad)
-
-
-def test_options_reach_the_method(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[int | None] = []
-
-    def search(problem: refute.FunctionProblem, **how: Any) -> refute.MethodResult:
-        seen.append(how["max_candidates"])
-        return refute.MethodResult((), ())
-
-    monkeypatch.setattr("refute.function.search.engine.search", search)
-    refute.debug("m.py::half")
-    refute.debug("m.py::half", set={"max_candidates": 7})
-    refute.hunt("m.py::half", set={"max_candidates": 8})
-    assert seen == [None, 7, 8]
-
-
-def test_datasets_and_versions(tmp_path: Path) -> None:
-    row = {"id": "a", "code": CODE, "entry_point": "half", "description": "Half of n.",
-           "reference": CODE.replace("n // 3", "n // 2"), "inputs": [[4]]}  # fmt: skip
-    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
-    [item] = refute_lab.load_dataset(tmp_path / "rows.jsonl", limit=1)
-    assert item.problem.id == "a"
-    assert refute.__version__.count(".") >= 1
 
 
 ROWS = [
@@ -274,13 +239,6 @@ def test_an_executor_of_somebody_else(
     assert result.to_dict()["metrics"] == document["metrics"]
 
 
-def test_a_bench_in_a_running_event_loop(rows: Path) -> None:
-    async def cell() -> refute_lab.BenchResult | refute_lab.IssueBenchResult:
-        return refute_lab.bench(rows, method="none", jobs=1)
-
-    assert asyncio.run(cell()).complete
-
-
 def test_a_method_that_only_this_process_has(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Worker processes would not find it, so it is run here."""
     monkeypatch.setattr(METHODS, "_own", {})
@@ -298,18 +256,6 @@ def test_a_method_that_only_this_process_has(rows: Path, monkeypatch: pytest.Mon
     assert result.figures["code_accuracy"].value == 1.0
 
 
-def test_a_method_that_computes_waits_for_nothing() -> None:
-    async def computed() -> int:
-        return 7
-
-    async def waited() -> None:
-        await asyncio.sleep(0)
-
-    assert finished(computed()) == 7
-    with pytest.raises(TypeError, match="cpu_bound"):
-        finished(waited())
-
-
 ROW = {
     "id": "t/0",
     "entry_point": "f",
@@ -317,14 +263,6 @@ ROW = {
     "reference": "def f(n):\n    return n + 1\n",
     "inputs": [[1], [2]],
     "description": "One more than n.",
-}
-ISSUE = {
-    "instance_id": "me__shop-1",
-    "repo": "me/shop",
-    "base_commit": "0" * 40,
-    "problem_statement": "It is wrong.",
-    "patch": "--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n",
-    "test_patch": "--- a/test_m.py\n+++ b/test_m.py\n@@ -1 +1 @@\n-y = 1\n+y = 2\n",
 }
 
 
@@ -342,23 +280,3 @@ def test_a_report_is_the_same_document(file: Path, capsys: pytest.CaptureFixture
         report()
     with pytest.raises(refute.InputError, match="cutoff are for runs over issues"):
         report("run", cutoff="2023-04-30")
-
-
-def test_statistics_are_the_same_document(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (file.parent / "issues.jsonl").write_text(json.dumps(ISSUE) + "\n")
-    found = statistics("issues.jsonl")
-    assert found.instances == 1
-    assert printed(capsys, "data", "statistics", "issues.jsonl") == (0, found.to_dict())
-    assert "words" in str(found)
-
-
-def test_a_plan_of_training_data_is_the_same_document(
-    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("REFUTE_DATA", raising=False)
-    found = training_data(file.parent, "out", faults=3, dry_run=True)
-    arguments = ("train", "data", str(file.parent), "-o", "out", "--set", "faults=3", "--dry-run")
-    document = json.loads(json.dumps(found.to_dict()))
-    assert printed(capsys, *arguments) == (0, document)
-    assert document["settings"]["faults"] == 3
-    assert not Path("out").exists()

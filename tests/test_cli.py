@@ -47,7 +47,6 @@ DERIVED = FailingTest(
     Raised("KeyError", "6"),
 )
 QUESTION = Question(Call((5,)), (Returned(encode(2)), Returned(encode(3))))
-CRASH = Finding(Call((0,)), "crash", Raised("ZeroDivisionError", "by zero"), "divides by zero")
 
 
 class Scripted:
@@ -146,19 +145,6 @@ def test_hunt_json(refute: Run, method: Scripted, file: Path) -> None:
     assert more["seed"] == 3
     assert 0 < more["budget"] < 30  # what the replay of the examples left
     assert method.problems[0].description.startswith("Half of n.")
-
-
-def test_without_an_oracle(refute: Run, method: Scripted, file: Path) -> None:
-    method.failing, method.findings = (), (CRASH,)
-    method.notes = ("no oracle for outputs",)
-    status, out, _ = refute("hunt", f"{file}::half")
-    assert status == 1
-    assert "half: crash (nothing says what is right)" in out
-    assert "note: no oracle for outputs" in out
-    _, out, err = refute("hunt", f"{file}::half", "--json")
-    (test,) = json.loads(out)["tests"]
-    assert (test["status"], test["expected"]) == ("crash", None)
-    assert err == "refute: half: no oracle for outputs\n"
 
 
 def test_hunt_writes_a_test_file(refute: Run, method: Scripted, file: Path) -> None:
@@ -292,24 +278,6 @@ def test_debug_write(refute: Run, method: Scripted, file: Path) -> None:
     assert file.read_bytes() == CODE.replace("// 3", "// 2").replace("\n", "\r\n").encode()
 
 
-def test_debug_mends_on_top_of_earlier_fixes(refute: Run, method: Scripted, file: Path) -> None:
-    _, out, _ = refute("debug", file, "--json")
-    document = json.loads(out)
-    assert method.problems[1].code == document["code"]
-    assert document["fixed"] is True
-    assert [f["fixed"] for f in document["functions"]] == [True, False]
-    assert document["functions"][1]["diff"] == ""
-
-
-def test_debug_without_a_fix(refute: Run, method: Scripted, file: Path) -> None:
-    method.fixes = False
-    status, out, _ = refute("debug", file, "--write")
-    assert status == 1
-    assert "no fix found" in out
-    assert file.read_text() == CODE
-    assert refute("debug", f"{file}::fine")[0] == 5
-
-
 @pytest.mark.parametrize(
     ("typed", "answer"), [("a\n", 2), ("b\n", 3), ("x y\n[1]\n", [1]), ("\n", KeyError)]
 )
@@ -380,11 +348,6 @@ def test_other_errors(
     assert (got, out) == (status, "")
     assert err.lstrip("\n").startswith(message)
     assert err.strip("\n").count("\n") == 0
-
-
-def test_a_main_block_does_not_run(refute: Run, method: Scripted, file: Path) -> None:
-    file.write_text(CODE + '\n\nif __name__ == "__main__":\n    raise SystemExit("ran")\n')
-    assert refute("hunt", f"{file}::fine")[0] == 5
 
 
 def test_a_module_finds_its_neighbours(refute: Run, file: Path) -> None:

@@ -53,11 +53,6 @@ def test_red_fix_green(
     assert command_line.run(["hunt", name]) == 0
 
 
-def test_the_readmes_first_command_fixes_both_faults(tmp_path: Path) -> None:
-    shutil.copy(ROOT / "examples" / "shipping.py", tmp_path)
-    assert command_line.run(["debug", str(tmp_path / "shipping.py")]) == 0
-
-
 def test_the_readme_has_two_commands_and_they_name_real_files() -> None:
     text = (ROOT / "README.md").read_text()
     blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from refute.core.combinators import Ballot, backtrack, best_of, cross_check, rank, refine, vote
+from refute.core.combinators import Ballot, backtrack, cross_check, refine, vote
 
 
 def held(samples: Sequence[int | None], k: int) -> Ballot[int]:
@@ -22,14 +22,6 @@ def test_a_vote_needs_half_and_stops_when_it_is_decided() -> None:
     assert held([1, 2, 3, None, 4, 5, 6, 7], 8).winner is None
     assert held([1, 2, 1, 2], 4).winner == 1  # the first of equals
     assert held([None, 0], 2).winner == 0
-
-
-def test_values_that_are_the_same_vote_together() -> None:
-    async def draw(first: int, n: int) -> Sequence[str]:
-        return ["a", "A"][first : first + n]
-
-    ballot = asyncio.run(vote(draw, k=2, same=lambda one, other: one.lower() == other.lower()))
-    assert ballot.counts == (("a", 2),) or ballot.asked == 1
 
 
 def test_refine_goes_back_from_what_is_no_better() -> None:
@@ -51,12 +43,6 @@ def test_refine_ends_where_nothing_is_left_to_improve() -> None:
 
     assert asyncio.run(refine(0, improve, rounds=4)) == [0, 1, 2, 2, 2]
     assert asyncio.run(refine(0, improve, rounds=0)) == [0]
-
-
-def test_best_and_ranks() -> None:
-    assert best_of(["bb", "a", "cc"], len, "") == "bb"
-    assert best_of([], len, "none") == "none"
-    assert rank(["bb", "a", "cc", "ddd"], len) == [(1, "a"), (2, "bb"), (2, "cc"), (4, "ddd")]
 
 
 def test_cross_check_is_the_share_of_the_others_that_agree() -> None:

@@ -7,16 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from refute.core.problems import Call, FunctionProblem, UnitTest
+from refute.core.problems import FunctionProblem
 from refute.doors import command_line
 from refute.errors import InputError
 from refute.function.contract import MethodResult, State
 from refute.function.search.engine import search
-from refute.function.search.trial import Trial
 from refute.function.source import LARGEST_SOURCE
 from refute.function.target import open_target, open_targets
 from refute.function.verbs import hunt
-from refute.sandbox import NotRun
 
 from .diffing.repositories import commit
 
@@ -147,15 +145,6 @@ def test_no_file_is_read_when_the_time_is_up(tmp_path: Path) -> None:
         (tmp_path / name).write_text(FINE)
     with pytest.raises(InputError, match="in 2 files; for 2 of them no time was left"):
         open_targets([str(tmp_path)], end=0.0)
-
-
-def test_nothing_is_surveyed_when_the_time_is_up() -> None:
-    """A large module is not marked and copied for a search that has no time."""
-    code = FINE.replace("{n}", "2")
-    test = UnitTest(Call((3,), {}), 4)
-    trial = Trial(code, "fine", (test,), box=None, deadline=0.0)  # type: ignore[arg-type]
-    outcomes, reached = trial.survey()
-    assert (outcomes, reached, trial.late) == ([NotRun()], [None], True)
 
 
 def test_no_stage_begins_when_the_time_is_up(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -46,17 +46,6 @@ class Options:
     some: tuple[Literal["a", "b"], ...] = parameter((), "Some.")
 
 
-def test_what_a_field_says() -> None:
-    found = {one.name: one for one in parameters_of(Options)}
-    assert list(found) == [one.name for one in fields(Options)]
-    assert Options().n == 3
-    assert found["n"].flags == ("-n",)
-    assert found["check"].flags == ("--check", "--no-check")
-    assert found["how"].choices == ("quick", "slow")
-    assert found["most"].optional
-    assert (found["plain"].default, found["plain"].kind, found["plain"].help) == ("x", str, "")
-
-
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
@@ -77,10 +66,6 @@ def test_values_that_are_refused(name: str, value: object, message: str) -> None
     with pytest.raises(InputError) as caught:
         checked(Options, {name: value})
     assert str(caught.value) == message
-
-
-def test_values_that_are_taken() -> None:
-    checked(Options, {"n": 9, "share": 1, "how": "quick", "check": False, "most": None})
 
 
 def test_the_schema() -> None:

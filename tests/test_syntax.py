@@ -79,7 +79,3 @@ def test_functions_and_methods_by_their_qualified_names() -> None:
     assert takes_self(found["Cart.total"], "Cart.total")
     assert not takes_self(found["Cart.of"], "Cart.of")
     assert not takes_self(found["f"], "f")
-
-
-def test_the_last_class_of_a_name_counts() -> None:
-    assert [*functions_in(parse_module(SHOP))] == ["f", "Cart.again"]
