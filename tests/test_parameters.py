@@ -143,11 +143,14 @@ def test_the_models_options_have_a_page_of_their_own(
 ) -> None:
     assert command_line.run([verb, "--help"]) == 0
     everyday = capsys.readouterr().out
-    assert command_line.run([verb, "--help-model"]) == 0
+    assert command_line.run(["help", "model"]) == 0
     page = capsys.readouterr().out
     assert "--base-url" in page
     assert "--base-url" not in everyday
     assert "--model SPEC" in everyday
+    assert "--help" not in everyday
+    assert command_line.run([verb, "--help-model"]) == 2
+    assert "write `refute help model`" in capsys.readouterr().err
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,7 +70,7 @@ def parameter(
 
     `flag`: its name on the command line, where that is not `--name` (`--name/--no-name` for a
     boolean one); `positional`: it has none. `metavar`: what stands for the value in the help.
-    `of_model`: shown by `--help-model`. `by_name`: set by `--set` alone. `in_files`:
+    `of_model`: shown by `refute help model`. `by_name`: set by `--set` alone. `in_files`:
     `[tool.refute]` of a repository, which may be a stranger's, may set it. `for_agents`: over MCP,
     too. `writes`: it writes, a path is written to; agents have it only where they may. `text`: a
     file, in place of which agents give its text.

@@ -75,7 +75,7 @@ def _read(file: Path) -> Table | None:
 
 Kind = Literal["boolean", "integer", "number", "text", "file", "texts"]
 
-OF_FILES = frozenset({"as", "budget", "fail-on", "format", "time-limit"})
+OF_FILES = frozenset({"as", "fail-on", "format"})
 """What `[tool.refute]` may hold besides the fields that say so (`in_files`).
 
 Not in a file is what starts a program (`python`, `agent`), names a server, a model or words for

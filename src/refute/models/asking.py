@@ -35,7 +35,7 @@ class Asked:
     """A method and its models, by name; None where one was not given."""
 
     model: str | None = parameter(
-        None, "openai:NAME, anthropic:NAME, hf:PATH, batch:DIR...", metavar="SPEC"
+        None, "openai:NAME, hf:PATH... (`refute help model`).", metavar="SPEC"
     )
     """As `refute.models.providers.specs` says: "openai:NAME"."""
     method: str | None = parameter(

@@ -88,8 +88,8 @@ def command(options: DebugOptions, ask: bool, form: Form, fail_on: str | None) -
     """Fix a function with generated tests; print the fix as a diff.
 
     A TARGET is FILE.py::FUNCTION, FILE.py, a folder, or a module as in `import`: pkg.mod or
-    pkg.mod:FUNCTION; `-` reads a list of them from stdin. Without --model it searches; with one,
-    the method is `hybrid`.
+    pkg.mod:FUNCTION; `-` reads a list of them from stdin. Without a model (--model) it searches;
+    with one, the method is `hybrid`.
 
     Exit status 0: fixed; 1: wrong, and no fix was found; 4: a fix is proposed only; 5: cannot tell,
     no examples or tests; 6: passes what is known, nothing to change.

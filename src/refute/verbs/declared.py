@@ -1,7 +1,7 @@
 """Commands whose options are fields of dataclasses (`refute.core.parameters`).
 
 An option that is seldom wanted has no flag: `--set NAME=VALUE` takes those of the method that is
-run, and what else the command sets by name. Those of the model are shown by `--help-model`.
+run, and what else the command sets by name. `refute help model` lists those of the model.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +20,7 @@ from click.shell_completion import CompletionItem
 
 from refute.core.parameters import Parameter, nearest, pairs_of, parameters_of, settable
 from refute.core.storage import refuse_links
+from refute.errors import InputError
 from refute.models.asking import Asked
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ def expanded(arguments: Sequence[str]) -> list[str]:
     match list(arguments):
         case [] | ["help"]:
             return ["--start"]
+        case ["help", "model"]:
+            return ["--help-model"]
         case ["help", verb, *_]:
             return [verb, "--help"]
         case ["version"]:
@@ -57,17 +61,30 @@ def no_such_command(name: str, known: Sequence[str]) -> click.UsageError:
 
 
 def starting(command: Any) -> Any:
-    """Give the root command -q, -v, and what `refute` alone prints."""
-    start = click.option(
-        "--start", is_flag=True, is_eager=True, expose_value=False, hidden=True, callback=_start
-    )
-    return verbosity(hidden=False)(start(command))
+    """Give the root command -q, -v, and the pages of `refute` alone and of `refute help model`."""
+    for flag, text in (("--start", lambda ctx: START), ("--help-model", _help_model)):
+        command = click.option(
+            flag, is_flag=True, is_eager=True, expose_value=False, hidden=True,
+            callback=partial(_show_page, text),
+        )(command)  # fmt: skip
+    return verbosity(hidden=False)(command)
 
 
-def _start(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+def _show_page(
+    text: Callable[[click.Context], str], ctx: click.Context, param: click.Parameter, wanted: bool
+) -> None:
     if wanted:
-        click.echo(START)
+        click.echo(text(ctx))
         ctx.exit()
+
+
+def _help_model(ctx: click.Context) -> str:
+    formatter = ctx.make_formatter()
+    formatter.write_text("SPEC: openai:NAME, anthropic:NAME, hf:PATH, batch:DIR, replay:FILE.")
+    with formatter.section("Options of the model"):
+        rows = (option_of(replace(one, of_model=False)) for one in _OF_MODEL)
+        formatter.write_dl([row for one in rows if (row := one.get_help_record(ctx))])
+    return formatter.getvalue().rstrip()
 
 
 def verbosity(*, hidden: bool) -> Callable[[Any], Any]:
@@ -93,6 +110,7 @@ def _set_level(level: int, ctx: click.Context, param: click.Parameter, wanted: b
 
 
 _ASKED = {one.name for one in parameters_of(Asked)}
+_OF_MODEL = [one for one in parameters_of(Asked) if one.of_model]
 _OF_METHODS = [
     one for one in parameters_of(Asked) if one.name in ("method", "preset", "prompts", "tester")
 ]
@@ -130,13 +148,6 @@ class _Argument(click.Argument):
         return [CompletionItem(incomplete, type="file")]
 
 
-class ModelOption(_Option):
-    """Shown by `--help-model` alone."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        return super().get_help_record(ctx) if ctx.meta.get("help-model") else None
-
-
 def declared_by(option: click.Parameter) -> Parameter | None:
     """The field that declares an option; None: it is one of click's."""
     return getattr(option, "field", None)
@@ -157,11 +168,11 @@ def _argument(one: Parameter) -> click.Argument:
 
 
 def _option(one: Parameter) -> click.Option:
-    made, text = ModelOption if one.of_model else _Option, one.help
+    text = one.help
     if one.default not in (None, False, "", (), Path()):
         default = "yes" if one.default is True else one.default
         text = f"{text.rstrip('.')} ({f'{default:g}' if one.kind is float else default})."
-    return made(
+    return _Option(
         ["/".join(one.flags), one.name],
         type=_type(one),
         is_flag=one.kind is bool,
@@ -169,6 +180,7 @@ def _option(one: Parameter) -> click.Option:
         required=one.required,
         default=one.default,
         help=text,
+        hidden=one.of_model,
         metavar=one.metavar or (None if one.choices else _METAVARS.get(one.kind)),
     )
 
@@ -184,18 +196,12 @@ def _type(one: Parameter) -> Any:
     return _TYPES[one.kind](low, one.at_most, min_open=one.above is not None)
 
 
-def options_of(kind: type[Any], names: Sequence[str]) -> list[click.Parameter]:
-    """The options that these fields of a class declare."""
-    known = {one.name: one for one in parameters_of(kind)}
-    return [option_of(known[name]) for name in names]
-
-
 def offered(kind: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give the function of a `MethodCommand` the fields of `kind` as options of the command line,
     in their order but for the model's, and an instance of them as its argument `options`."""
     fields = parameters_of(kind)
-    names = [one.name for one in fields if one.help and not one.by_name]
-    names.sort(key=lambda name: name in _ASKED)
+    shown = [one for one in fields if one.help and not one.by_name]
+    shown.sort(key=lambda one: one.name in _ASKED)
 
     def given(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
@@ -203,7 +209,7 @@ def offered(kind: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any
             context = click.get_current_context()
             assert isinstance(context.command, MethodCommand)
             by_name = context.command.take_set(context, values)
-            told = {name: values.pop(name) for name in names if name in values}
+            told = {one.name: values.pop(one.name) for one in shown if one.name in values}
             told |= {
                 one.name: by_name.pop(one.name)
                 for one in fields
@@ -212,41 +218,10 @@ def offered(kind: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any
             options = kind(**told, set=by_name) if by_name else kind(**told)
             return command(options=options, **values)
 
-        for one in reversed(options_of(kind, names)):
-            declaring(one)(called)
+        called.__dict__.setdefault("__click_params__", []).extend(map(option_of, reversed(shown)))
         return called
 
     return given
-
-
-def declaring(option: click.Parameter) -> Callable[[Any], Any]:
-    """A decorator that gives a command this option."""
-
-    def given(command: Any) -> Any:
-        command.__dict__.setdefault("__click_params__", []).append(option)
-        return command
-
-    return given
-
-
-def help_model_option() -> click.Option:
-    """`--help-model`, of a command with options of a model."""
-
-    def show(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
-        if not wanted or ctx.resilient_parsing:
-            return
-        ctx.meta["help-model"] = True
-        formatter = ctx.make_formatter()
-        ours = (one for one in ctx.command.get_params(ctx) if isinstance(one, ModelOption))
-        with formatter.section("Options of the model"):
-            formatter.write_dl([row for one in ours if (row := one.get_help_record(ctx))])
-        click.echo(formatter.getvalue(), nl=False)
-        ctx.exit()
-
-    return click.Option(
-        ["--help-model"], is_flag=True, is_eager=True, expose_value=False, callback=show,
-        help="Show the model's options: address, cache, budget...",
-    )  # fmt: skip
 
 
 def set_option(more: Sequence[type[Any]], *, methods: bool) -> click.Option:
@@ -274,10 +249,7 @@ class MethodCommand(click.Command):
         self.levels, self.more = levels, more
         if not levels:
             self.params = [one for one in self.params if declared_by(one) not in _OF_METHODS]
-        last = [set_option(more, methods=bool(levels))] if more or levels else []
-        if any(isinstance(one, ModelOption) for one in self.params):
-            last.append(help_model_option())
-        self.params += last
+        self.params += [set_option(more, methods=bool(levels))] if more or levels else []
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Raises `InputError` for a flag of what is set by name, with what to write instead."""
@@ -287,6 +259,8 @@ class MethodCommand(click.Command):
         except click.NoSuchOption as error:
             from refute.core.registry import explained_flag
 
+            if error.option_name == "--help-model":
+                raise InputError("--help-model: write `refute help model`") from None
             specs = self._specs({name: told(given, f"--{name}") for name in _CHOOSING})
             value = told(given, error.option_name) or ""
             raise explained_flag(error.option_name, value, self.more, specs) or error from None
@@ -338,6 +312,10 @@ def command_of(verb: str, home: str = "refute.verbs") -> click.Command:
     """The command of a verb, which its module in `home` defines."""
     command = import_module(f"{home}.{verb}").command
     assert isinstance(command, click.Command)
+    below = command.commands.values() if isinstance(command, click.Group) else ()
+    for one in (command, *below):
+        if all("--help" not in option.opts for option in one.params):
+            click.help_option("-h", "--help", hidden=True)(one)
     if all("--quiet" not in one.opts for one in command.params):
         verbosity(hidden=True)(command)
     return command

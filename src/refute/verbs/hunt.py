@@ -119,8 +119,8 @@ def command(options: HuntOptions, form: Form, write_baseline: bool, fail_on: str
     """Find unit tests that a function fails; without a name, for every public function.
 
     A TARGET is FILE.py::FUNCTION, FILE.py, a folder, or a module as in `import`: pkg.mod or
-    pkg.mod:FUNCTION; `-` reads a list of them from stdin. Without --model it searches; with one,
-    the method is `hybrid`.
+    pkg.mod:FUNCTION; `-` reads a list of them from stdin. Without a model (--model) it searches;
+    with one, the method is `hybrid`.
 
     Exit status 0: passes what is known, 1: wrong, 5: cannot tell, no examples or tests.
     """

@@ -8,25 +8,23 @@ from __future__ import annotations
 import difflib
 import json
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
 from refute.core.extras import requirement
+from refute.core.parameters import options_with, parameter
 from refute.core.remarks import remark
 from refute.core.storage import parse_json, read_file, refuse_links, write_output
 from refute.errors import InputError
-from refute.verbs.declared import FILE
+from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.options import json_option
 from refute.verbs.output import Shown, show
 from refute.workspace.infer import toml_of
 from refute.workspace.snapshot import checkout_root
-
-USUAL = ("settings", "workflow", "agents")
-"""Parts that are proposed if nothing is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,29 +65,42 @@ class InitResult(Shown):
                 console.print(f"{one.path} is left alone: {one.reason}", soft_wrap=True)
 
 
-def init(
-    *,
-    repo: Path | str = ".",
-    parts: Sequence[str] = USUAL,
-    agents: Sequence[str] = (),
-    source: str | None = None,
-) -> InitResult:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitOptions:
+    """Options of `init`."""
+
+    parts: tuple[Literal["settings", "workflow", "agents"], ...] = parameter(
+        (), "Parts to add (all three).", metavar="[PART]...", positional=True
+    )
+    repo: Path = parameter(Path(), "The checkout (here).", flag="-C", metavar="REPO")
+    agents: tuple[Literal["claude", "codex", "copilot", "cursor", "gemini"], ...] = parameter(
+        (), "Add a hook that runs `refute gate` when this agent stops.", flag="--agent"
+    )
+    source: str | None = parameter(
+        None,
+        "Install refute in the workflow from this (the address that this copy came from).",
+        metavar="REQUIREMENT",
+    )
+    write: bool = parameter(False, "Write the files.", flag="--write")
+
+
+def init(*, options: InitOptions | None = None, **given: Any) -> InitResult:
     """Propose files for a repository that uses refute; nothing is written before `.write()`.
 
-    `parts`: of "settings" (`[tool.refute]`), "workflow" (GitHub's, for pull requests) and "agents"
-    (a section of AGENTS.md). `agents`: of `HOOKS`; each runs `refute gate` when it stops. Existing
-    content is kept. `source` is the requirement that the workflow installs refute from, by default
-    the address that this copy came from; a folder of this machine is none for others. Raises
-    `InputError`.
+    `options`: an `InitOptions`, or its fields by name. `parts`: "settings" (`[tool.refute]`),
+    "workflow" (GitHub's, for pull requests), "agents" (a section of AGENTS.md); all three where
+    neither parts nor `agents` are named. Each of `agents` runs `refute gate` when it stops.
+    Existing content is kept. `source`: the requirement that the workflow installs refute from; a
+    folder of this machine is none for others. Raises `InputError`.
     """
-    known = (*PARTS, *HOOKS)
-    if unknown := [one for one in (*parts, *agents) if one not in known]:
-        raise InputError(f"{unknown[0]} is unknown; known: {', '.join(known)}")
-    root = checkout_root(Path(repo))
+    chosen = options_with(InitOptions, options, given)
+    root = checkout_root(chosen.repo)
     own = requirement()
-    source = source or ("" if own.startswith("/") else own)
+    source = chosen.source or ("" if own.startswith("/") else own)
+    parts: Iterable[str] = chosen.parts or (() if chosen.agents else PARTS)
     made = [make(root, source) for part, make in PARTS.items() if part in parts]
-    return InitResult(root, (*made, *(_hook(agent, root) for agent in dict.fromkeys(agents))))
+    hooks = (_hook(agent, root) for agent in dict.fromkeys(chosen.agents))
+    return InitResult(root, (*made, *hooks))
 
 
 HOOK = "refute gate --hook"
@@ -260,38 +271,19 @@ PARTS: dict[str, Callable[[Path, str], Proposal]] = {
 """Parts by name."""
 
 
-@click.command("init")
-@click.argument("parts", nargs=-1, type=click.Choice(PARTS), metavar="[PART]...")
-@click.option("-C", "repo", type=FILE, default=Path(), metavar="REPO", help="The checkout (here).")
-@click.option(
-    "--agent", "agents", multiple=True, type=click.Choice(HOOKS),
-    help="Add a hook that runs `refute gate` when this agent stops.",
-)  # fmt: skip
-@click.option(
-    "--source",
-    metavar="REQUIREMENT",
-    help="Install refute in the workflow from this (the address that this copy came from).",
-)
-@click.option("--write", is_flag=True, help="Write the files.")
+@click.command("init", cls=MethodCommand)
+@offered(InitOptions)
 @json_option
-def command(
-    repo: Path,
-    agents: tuple[str, ...],
-    source: str | None,
-    write: bool,
-    as_json: bool,
-    parts: tuple[str, ...],
-) -> int:
+def command(options: InitOptions, as_json: bool) -> int:
     """Show what refute would add to a repository; --write adds it.
 
     PART: settings ([tool.refute] in pyproject.toml), workflow (runs `refute gate` on pull
     requests), agents (a section of AGENTS.md); without PART and --agent, all three. Existing
     content is kept.
     """
-    parts = parts or (() if agents else USUAL)
-    result = init(repo=repo, parts=parts, agents=agents, source=source)
+    result = init(options=options)
     show(result, as_json=as_json)
-    if write:
+    if options.write:
         written = result.write()
         remark([f"written: {', '.join(written)}" if written else "nothing to write"])
     elif any(one.changes for one in result.proposals):

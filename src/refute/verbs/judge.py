@@ -6,23 +6,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from refute.core.parameters import settable
-from refute.core.problems import FunctionProblem
+from refute.core.parameters import nearest, options_with, parameter, settable
 from refute.core.processes import cores
 from refute.core.remarks import remark, warn_of_gaps
 from refute.errors import InputError
-from refute.function.contract import ProjectRuns
 from refute.function.given_tests import read_description, read_given
 from refute.function.interpreters import with_interpreter
 from refute.function.judge import (
     CandidateRanking,
+    Judge,
     by_behaviour,
     by_reward,
     by_tests,
@@ -34,17 +33,10 @@ from refute.function.service import is_run
 from refute.function.source import read_source
 from refute.function.target import open_target, problem_of
 from refute.models.asking import Asked, sessions
-from refute.sandbox.pool import AsyncSandbox, SandboxPool
+from refute.sandbox.pool import SandboxPool
 from refute.source.syntax import find_function, try_parse
-from refute.verbs.declared import FILE, MethodCommand
-from refute.verbs.options import (
-    description_option,
-    json_option,
-    python_option,
-    seed_option,
-    session_options,
-    tests_option,
-)
+from refute.verbs.declared import MethodCommand, offered
+from refute.verbs.options import json_option
 from refute.verbs.output import Shown, apart, consoles, show
 
 
@@ -75,46 +67,62 @@ class JudgeResult(Shown):
         print_judgement(self.found, self.function, self.names, console)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeOptions(Asked):
+    """Options of `judge`; `set`: `n` tests a candidate, `k` votes on an output."""
+
+    target: str = parameter(
+        MISSING, "Its own body is not run.", metavar="PROBLEM.py[::FUNCTION]", positional=True
+    )
+    candidates: tuple[Path, ...] = parameter(
+        MISSING, "Each defines the function.", metavar="CANDIDATE.py...", positional=True
+    )
+    reward: str | None = parameter(
+        None, "Rank by a reward model instead: hf:PATH_OR_ID.", metavar="SPEC"
+    )
+    tests: Path | None = parameter(
+        None, "Trusted tests: pytest file or folder, JSONL.", metavar="PATH"
+    )
+    description: Path | None = parameter(None, "What it should do (the docstring).")
+    python: Path | None = parameter(None, "Interpreter to run on (active, or .venv's).")
+    seed: int = parameter(0, "Same seed, same work.")
+
+
 def judge(
-    target: str,
-    candidates: Sequence[Path | str],
+    target: str = "",
+    candidates: Sequence[Path | str] = (),
     *,
-    tests: Path | str | None = None,
-    description: Path | str | None = None,
-    python: Path | str | None = None,
-    reward: str | None = None,
-    seed: int = 0,
-    model: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    asked: Asked | None = None,
+    options: JudgeOptions | None = None,
+    **given: Any,
 ) -> JudgeResult:
     """Rank candidate programs for the function that `target` describes (best of N).
 
-    `target`: FILE.py or FILE.py::FUNCTION; its own body is not run. `candidates`: files that define
-    the function. `model` generates tests against each (`options`: `n` tests a candidate, `k` votes
-    on an output); `reward`: a reward model ranks instead; without either the stated examples and
-    what most candidates return decide. The others as in `refute.hunt`.
+    `options`: a `JudgeOptions`, or its fields by name. A model generates tests against each
+    candidate; a `reward` model ranks instead; without either the stated examples and what most
+    candidates return decide. Raises `InputError`.
     """
-    asked = asked or Asked(model=model, set=options or {})
-    if reward is not None and asked.model is not None:
+    if target:
+        given |= {"target": target, "candidates": tuple(candidates)}
+    chosen = options_with(JudgeOptions, options, given)
+    asked = None if chosen.model in (None, "none") else chosen
+    if chosen.reward is not None and asked is not None:
         raise InputError("--reward and --model are two judges: name one")
-    for name in asked.set:
-        if name not in ("n", "k"):
-            raise InputError(f"judge has no option {name}; it has n and k")
-        if asked.model is None:
+    for name in chosen.set:
+        if name not in (known := settable((SuiteOptions,))):
+            raise InputError(f"judge has no option {name}{nearest(name, known)}")
+        if asked is None:
             raise InputError(f"{name} is for tests of a model: add --model")
-    chosen = SuiteOptions(**asked.set)
-    module = with_interpreter(open_target(target), None if python is None else Path(python))
+    module = with_interpreter(open_target(chosen.target), chosen.python)
     if len(module.functions) != 1:
-        raise InputError(f"{target}: has several functions; name one: {target}::NAME")
+        raise InputError(f"{chosen.target}: has several functions; name one: {chosen.target}::NAME")
     [function] = module.functions
-    names = tuple(map(str, candidates))
-    sources = [_source(Path(name)) for name in names]
-    file = None if tests is None else Path(tests)
+    names = tuple(map(str, chosen.candidates))
+    sources = [_source(path) for path in chosen.candidates]
+    file = chosen.tests
     run = file is not None and is_run(file)
-    given = () if file is None or run else read_given(module, file)[function]
-    text = read_description(None if description is None else Path(description))
-    problem = problem_of(module, function, description=text, tests=given)
+    trusted = () if file is None or run else read_given(module, file)[function]
+    text = read_description(chosen.description)
+    problem = problem_of(module, function, description=text, tests=trusted)
     remark(_missing(function, names, sources))
 
     def work() -> JudgeResult:
@@ -122,44 +130,41 @@ def judge(
         if file is not None and run:
             from refute.function.suite import runs_of
 
-            runs = runs_of(
-                sources, file, module.source.path, None if python is None else Path(python)
-            )
+            runs = runs_of(sources, file, module.source.path, chosen.python)
         with open_box(module) as box:
             warn_of_gaps(box)
         with SandboxPool(cores(), make=lambda: open_box(module)) as pool:
-            found = asyncio.run(_judged(problem, sources, pool, asked, reward, chosen, seed, runs))
+            how: dict[str, Any] = {"box": pool, "seed": chosen.seed, "runs": runs}
+
+            async def ranked(by: Judge) -> CandidateRanking:
+                return await judge_candidates(problem, sources, by=by, **how)
+
+            found = asyncio.run(_judged(problem.entry_point, chosen, asked, ranked))
         return JudgeResult(function, names, found)
 
     return apart(work)
 
 
 async def _judged(
-    problem: FunctionProblem,
-    sources: Sequence[str],
-    pool: AsyncSandbox,
-    asked: Asked,
-    reward: str | None,
-    options: SuiteOptions,
-    seed: int,
-    runs: ProjectRuns | None,
+    name: str,
+    options: JudgeOptions,
+    asked: Asked | None,
+    ranked: Callable[[Judge], Awaitable[CandidateRanking]],
 ) -> CandidateRanking:
+    """Open what ranks the candidates, for as long as it ranks them."""
     from refute.models.reward import open_reward
 
-    if reward is not None:
-        scorer = open_reward(reward)
+    if options.reward is not None:
+        scorer = open_reward(options.reward)
         try:
-            by = by_reward(scorer)
-            return await judge_candidates(problem, sources, by=by, box=pool, seed=seed, runs=runs)
+            return await ranked(by_reward(scorer))
         finally:
             await scorer.close()
-    if asked.model is None:
-        return await judge_candidates(
-            problem, sources, by=by_behaviour(), box=pool, seed=seed, runs=runs
-        )
+    if asked is None:
+        return await ranked(by_behaviour())
+    suite = SuiteOptions(**options.set)
     async with sessions(asked) as (session, _):
-        by = by_tests(session.asker(problem.entry_point), options=options, seed=seed)
-        return await judge_candidates(problem, sources, by=by, box=pool, seed=seed, runs=runs)
+        return await ranked(by_tests(session.asker(name), options=suite, seed=options.seed))
 
 
 def _source(path: Path) -> str:
@@ -181,18 +186,9 @@ def _missing(function: str, names: Sequence[str], sources: Sequence[str]) -> lis
 
 
 @click.command("judge", cls=MethodCommand, more=(SuiteOptions,))
-@click.argument("target", metavar="PROBLEM.py[::FUNCTION]")
-@click.argument("candidates", nargs=-1, required=True, type=FILE, metavar="CANDIDATE.py...")
-@click.option("--reward", metavar="SPEC", help="Rank by a reward model instead: hf:PATH_OR_ID.")
-@tests_option
-@description_option
-@python_option
-@session_options
-@seed_option
+@offered(JudgeOptions)
 @json_option
-def command(
-    target: str, candidates: tuple[Path, ...], as_json: bool, asked: Asked, **what: Any
-) -> int:
+def command(options: JudgeOptions, as_json: bool) -> int:
     """Rank candidate programs for the function that PROBLEM.py describes by its docstring.
 
     With --model, tests are generated against each candidate and collated. Without (or with
@@ -201,10 +197,7 @@ def command(
     """
     from refute.results.text.consoles import working
 
-    options = {name: what.pop(name) for name in settable((SuiteOptions,)) if name in what}
-    model = None if asked.model == "none" else asked.model
-    asked = replace(asked, model=model, set=options)
-    with working(f"judging {len(candidates)} candidates", consoles()[1]):
-        result = judge(target, candidates, asked=asked, **what)
+    with working(f"judging {len(options.candidates)} candidates", consoles()[1]):
+        result = judge(options=options)
     show(result, as_json=as_json)
     return 0

@@ -12,33 +12,11 @@ import click
 
 from refute.core.storage import refuse_links
 from refute.errors import InputError
-from refute.models.asking import Asked
 from refute.results.formats import FORMATS
-from refute.verbs.declared import FILE, MethodCommand, declaring, options_of
 from refute.verbs.output import Form
 
 _MOST_LISTED = 4 << 20
 """Characters of a list of targets."""
-tests_option = click.option(
-    "--tests", type=FILE, metavar="PATH", help="Trusted tests: pytest file or folder, JSONL."
-)
-description_option = click.option(
-    "--description", type=FILE, metavar="FILE", help="Its purpose (default: the docstring)."
-)
-budget_option = click.option(
-    "--budget",
-    type=click.FloatRange(0, min_open=True),
-    default=10.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Seconds to search one function.",
-)
-python_option = click.option(
-    "--python", type=FILE, metavar="FILE", help="Interpreter to run on (active, or .venv's)."
-)
-seed_option = click.option(
-    "--seed", type=int, default=0, show_default=True, help="Same seed, same work."
-)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 fail_on_option = click.option(
     "--fail-on",
@@ -75,34 +53,15 @@ def with_options(options: Sequence[Any]) -> Callable[[Callable[..., Any]], Calla
     return given
 
 
-_SESSION = (
-    "model", "base_url", "concurrency", "cache", "record", "timeout", "budget_usd", "budget_tokens",
-)  # fmt: skip
-"""About a model that is asked, whatever for."""
-
-
-def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a `MethodCommand` the options about a model alone, as one argument `asked`."""
-
-    def asked(given: dict[str, Any]) -> Asked:
-        context = click.get_current_context()
-        assert isinstance(context.command, MethodCommand)
-        given |= context.command.take_set(context, given)
-        return Asked(**{name: given.pop(name) for name in _SESSION})
-
-    options = [declaring(one) for one in options_of(Asked, _SESSION)]
-    return gathering(command, "asked", asked, options)
-
-
 def form_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options about how its result is shown, as one argument `form`."""
 
-    def made(given: dict[str, Any]) -> Form:
-        name = "json" if given.pop("as_json") else given.pop("form")
-        given.pop("form", None)
-        return Form(name, tuple(map(_saved, given.pop("save"))))
+    @functools.wraps(command)
+    def shown(*, form: str, as_json: bool, save: Sequence[str], **given: Any) -> Any:
+        name = "json" if as_json else form
+        return command(form=Form(name, tuple(map(_saved, save))), **given)
 
-    return gathering(command, "form", made, _FORM)
+    return with_options(_FORM)(shown)
 
 
 def _saved(text: str) -> tuple[str, Path]:
@@ -114,22 +73,6 @@ def _saved(text: str) -> tuple[str, Path]:
         raise InputError(f"--save {text}: {file} is not a file in an existing folder")
     refuse_links(place)
     return name, place
-
-
-def gathering(
-    command: Callable[..., Any],
-    argument: str,
-    made: Callable[[dict[str, Any]], Any],
-    options: Sequence[Any],
-) -> Callable[..., Any]:
-    """Give a command options as one argument: `made` takes what they set out of what was given."""
-
-    @functools.wraps(command)
-    def gathered(*args: Any, **given: Any) -> Any:
-        given[argument] = made(given)
-        return command(*args, **given)
-
-    return with_options(options)(gathered)
 
 
 def read_targets(targets: Sequence[str]) -> tuple[str, ...]:

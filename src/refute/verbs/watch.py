@@ -2,47 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import click
 
 from refute.core.extras import need
+from refute.core.parameters import parameter
 from refute.core.remarks import remark
 from refute.errors import InputError
-from refute.verbs.declared import FILE
-from refute.verbs.options import python_option
+from refute.verbs.declared import MethodCommand, offered
 
 
-@click.command("watch")
-@click.argument("places", metavar="[FILE|FOLDER]...", nargs=-1, type=FILE)
-@click.option(
-    "--verb",
-    "verbs",
-    multiple=True,
-    type=click.Choice(["hunt", "debug", "diff"]),
-    help="Verb to run; repeat it for several, in order (hunt, then diff).",
-)
-@click.option(
-    "--since",
-    metavar="REF",
-    default="HEAD",
-    show_default=True,
-    help="Check what differs from this commit.",
-)
-@click.option(
-    "--budget",
-    type=click.FloatRange(0, min_open=True),
-    metavar="SECONDS",
-    help="Seconds for one function (that of the verb).",
-)
-@python_option
-def command(
-    places: tuple[Path, ...],
-    verbs: tuple[str, ...],
-    since: str,
-    budget: float | None,
-    python: Path | None,
-) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchOptions:
+    """Options of `watch`."""
+
+    places: tuple[Path, ...] = parameter(
+        (), "Files and folders to watch (here).", metavar="[FILE|FOLDER]...", positional=True
+    )
+    verbs: tuple[Literal["hunt", "debug", "diff"], ...] = parameter(
+        (), "Verb to run; repeat it for several, in order (hunt, then diff).", flag="--verb"
+    )
+    since: str = parameter("HEAD", "Check what differs from this commit.", metavar="REF")
+    budget: float | None = parameter(
+        None, "Seconds for one function (that of the verb).", metavar="SECONDS", above=0
+    )
+    python: Path | None = parameter(None, "Interpreter to run on (active, or .venv's).")
+
+
+@click.command("watch", cls=MethodCommand)
+@offered(WatchOptions)
+def command(options: WatchOptions) -> int:
     """Check Python files whenever they are saved (needs the extra: refute[watch]).
 
     `refute hunt` and then `refute diff`, with their settings, check what differs from --since in
@@ -54,7 +46,7 @@ def command(
     from refute.doors.watching import Looks, watch
     from refute.workspace.snapshot import checkout_root
 
-    places = places or (Path(),)
+    places = options.places or (Path(),)
     for place in places:
         if not place.exists():
             raise InputError(f"{place}: no such file or folder")
@@ -62,14 +54,14 @@ def command(
     try:
         root = checkout_root(places[0])
     except InputError:
-        if "diff" in verbs:
+        if "diff" in options.verbs:
             raise
     else:
-        commit_of(root, since)
-    given = {"--budget": budget, "--python": python}
+        commit_of(root, options.since)
+    given = {"--budget": options.budget, "--python": options.python}
     looks = Looks(
-        verbs=verbs or (("hunt",) if root is None else ("hunt", "diff")),
-        since=since,
+        verbs=options.verbs or (("hunt",) if root is None else ("hunt", "diff")),
+        since=options.since,
         root=root,
         options=tuple(f"{flag}={value}" for flag, value in given.items() if value is not None),
     )
