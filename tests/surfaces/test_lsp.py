@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import shutil
+import subprocess
 import sys
+import zipfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,6 +107,7 @@ def test_of_a_text_that_was_edited_since_only_the_test_is_offered() -> None:
     assert [edit.new_text for edit in written.edits] == ["def test_it(): ...\n"]
 
 
+Shown = asyncio.Queue[list[str]]
 CREATES = types.ClientCapabilities(
     window=types.WindowClientCapabilities(work_done_progress=True),
     workspace=types.WorkspaceClientCapabilities(
@@ -110,16 +118,16 @@ CREATES = types.ClientCapabilities(
 )
 
 
-async def session(file: Path) -> tuple[list[types.Diagnostic], list[types.CodeAction], int | None]:
-    """Open a file with a fault; what is shown and offered, and how the server ended."""
+@asynccontextmanager
+async def connected(root: Path) -> AsyncIterator[tuple[LanguageClient, Shown, list[str]]]:
+    """A client of a server that ends in good order; what is published, and kinds of progress."""
     client = LanguageClient("a test", "1")
-    shown: asyncio.Queue[types.PublishDiagnosticsParams] = asyncio.Queue()
+    shown: Shown = asyncio.Queue()
+    progress: list[str] = []
 
     @client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
     def published(params: types.PublishDiagnosticsParams) -> None:
-        shown.put_nowait(params)
-
-    progress: list[str] = []
+        shown.put_nowait([one.message for one in params.diagnostics])
 
     @client.feature(types.WINDOW_WORK_DONE_PROGRESS_CREATE)
     def created(params: types.WorkDoneProgressCreateParams) -> None: ...
@@ -129,34 +137,44 @@ async def session(file: Path) -> tuple[list[types.Diagnostic], list[types.CodeAc
         progress.append(params.value["kind"])
 
     await client.start_io(sys.executable, "-m", "refute", "lsp", "--budget", "5")
-    root = file.parent.as_uri()
-    await client.initialize_async(types.InitializeParams(capabilities=CREATES, root_uri=root))
+    started = types.InitializeParams(capabilities=CREATES, root_uri=root.as_uri())
+    await client.initialize_async(started)
     client.initialized(types.InitializedParams())
-    item = types.TextDocumentItem(file.as_uri(), "python", 1, file.read_text())
-    client.text_document_did_open(types.DidOpenTextDocumentParams(item))
-    first = list((await shown.get()).diagnostics)  # of the examples alone
-    found = list((await shown.get()).diagnostics)
-    assert [one.message for one in first] == [one.message for one in found]
-    document = types.TextDocumentIdentifier(file.as_uri())
-    asked = types.CodeActionParams(document, found[0].range, types.CodeActionContext(found))
-    offered = await client.text_document_code_action_async(asked)
-    client.text_document_did_close(types.DidCloseTextDocumentParams(document))
-    assert (await shown.get()).diagnostics == ()
-    assert progress == ["begin", "end"]
+    yield client, shown, progress
     await client.shutdown_async(None)
     client.exit(None)
     assert client._server is not None
-    status = await client._server.wait()
+    assert await client._server.wait() == 0
     await client.stop()
-    return found, [one for one in offered or () if isinstance(one, types.CodeAction)], status
+
+
+def opened(client: LanguageClient, file: Path, text: str) -> types.TextDocumentIdentifier:
+    item = types.TextDocumentItem(file.as_uri(), "python", 1, text)
+    client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+    return types.TextDocumentIdentifier(file.as_uri())
+
+
+async def session(file: Path) -> tuple[list[str], list[types.CodeAction]]:
+    """Open a file with a fault; what is shown and offered."""
+    async with connected(file.parent) as (client, shown, progress):
+        document = opened(client, file, file.read_text())
+        first = await shown.get()  # of the examples alone
+        assert await shown.get() == first
+        everywhere = types.Range(types.Position(0, 0), types.Position(99, 0))
+        asked = types.CodeActionParams(document, everywhere, types.CodeActionContext([]))
+        offered = await client.text_document_code_action_async(asked)
+        client.text_document_did_close(types.DidCloseTextDocumentParams(document))
+        assert await shown.get() == []
+        assert progress == ["begin", "end"]
+    return first, [one for one in offered or () if isinstance(one, types.CodeAction)]
 
 
 def test_a_client_is_shown_a_wrong_function_and_offered_test_and_fix(tmp_path: Path) -> None:
     file = tmp_path / "shipping.py"
     text = SHIPPING.read_text()
     file.write_text(text[: text.index("def split_parcels")].rstrip("\n") + "\n")
-    found, offered, status = asyncio.run(asyncio.wait_for(session(file), 120))
-    assert [one.message for one in found] == [
+    found, offered = asyncio.run(asyncio.wait_for(session(file), 120))
+    assert found == [
         "shipping_cost is wrong: shipping_cost(50.0, 1.0): 4.9, expected 0.0 (doctest line 14)"
     ]
     fix, test = offered
@@ -165,4 +183,74 @@ def test_a_client_is_shown_a_wrong_function_and_offered_test_and_fix(tmp_path: P
     fixed = applied(file.read_text(), list(edits))
     assert fixed == file.read_text().replace("subtotal > FREE", "subtotal >= FREE")
     assert "test_shipping_shipping_cost_refuted.py" in str(test.edit)
-    assert status == 0
+
+
+HALF = """\
+def half(n: int) -> int:
+    \"\"\"Half of it, rounded down.
+
+    >>> half(7)
+    3
+    \"\"\"
+    return n // 2
+"""
+
+
+async def typing(file: Path) -> tuple[list[list[str]], list[str]]:
+    """What is shown of a buffer that is not saved, when opened and after it was edited thrice."""
+    async with connected(file.parent) as (client, shown, progress):
+        document = opened(client, file, HALF)
+        found = [await shown.get(), await shown.get()]
+        for version, end in enumerate(("n // 3", "n /", "round(n / 2)"), 2):
+            client.text_document_did_change(
+                types.DidChangeTextDocumentParams(
+                    types.VersionedTextDocumentIdentifier(version, document.uri),
+                    [types.TextDocumentContentChangeWholeDocument(HALF.replace("n // 2", end))],
+                )
+            )
+        return [*found, await shown.get()], progress
+
+
+def test_a_text_that_is_not_saved_is_looked_at_and_a_stale_one_is_not(tmp_path: Path) -> None:
+    found, progress = asyncio.run(asyncio.wait_for(typing(tmp_path / "new.py"), 120))
+    wrong = "half is wrong: half(7): 4, expected 3 (doctest line 4)"
+    assert found == [[], [], [wrong]]
+    assert progress[:2] == ["begin", "end"]
+    assert progress.count("begin") == 2
+
+
+EXTENSION = Path(__file__).resolve().parents[2] / "editors" / "vscode" / "extension"
+SERVER = (sys.executable, "-m", "refute", "lsp", "--budget", "3")
+
+
+def in_vs_code(tmp_path: Path, *command: str) -> dict[str, Any]:
+    """What the packed extension does with a document in a `vscode` that records it."""
+    if (node := shutil.which("node")) is None:
+        pytest.skip("needs node")
+    packed = tmp_path / "refute.vsix"
+    zipfile.main(["-c", str(packed), str(EXTENSION)])
+    zipfile.ZipFile(packed).extractall(tmp_path)
+    script, main = Path(__file__).with_name("vscode.js"), tmp_path / "extension" / "extension.js"
+    text = HALF.replace("n // 2", "round(n / 2)")
+    words = [node, script, main, tmp_path / "new.py", text, *command]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=100, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_the_extension_for_vs_code_shows_and_fixes(tmp_path: Path) -> None:
+    found = in_vs_code(tmp_path, *SERVER)
+    wrong = "half is wrong: half(7): 4, expected 3 (doctest line 4)"
+    assert found["diagnostics"] == [[wrong], [wrong], []]
+    assert found["progress"] == ["refute: new.py"]
+    fix, test = found["actions"]
+    assert fix["edits"] == [{"uri": (tmp_path / "new.py").as_uri(), "newText": "/"}]
+    made, written = test["edits"]
+    assert made["create"]
+    assert "assert half(7) == 3" in written["newText"]
+
+
+def test_the_extension_says_that_it_finds_no_server(tmp_path: Path) -> None:
+    error = in_vs_code(tmp_path, "/nowhere")["error"]
+    assert "cannot start `/nowhere`" in error
+    assert "set refute.command" in error

@@ -18,6 +18,8 @@ class CheckFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Request of an editor about one file."""
 
     file: str
+    text: str
+    """The editor's, saved or not."""
     python: str = ""
     seconds_per_function: float = 5.0
     time_limit: float = 300.0
@@ -50,11 +52,13 @@ def check_file(asked_for: CheckFile, asked: Asked, tell: Callable[[str], None]) 
     """Return the problems of a file, with a fix for each function by itself."""
     from dataclasses import fields
 
+    from refute.function.source import UNSAVED
     from refute.results.functions import function_tests
     from refute.source.syntax import find_function, parse_module
     from refute.verbs.debug import debug
     from refute.verbs.hunt import hunt
 
+    UNSAVED[Path(asked_for.file).absolute()] = asked_for.text  # this process has one call
     how: dict[str, Any] = {
         **{one.name: getattr(asked, one.name) for one in fields(asked)},
         "budget": asked_for.seconds_per_function if asked_for.fixes else QUICK,

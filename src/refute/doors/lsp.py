@@ -1,12 +1,12 @@
 """A language server over stdio: wrong functions as diagnostics, tests and fixes as code actions.
 
-On opening and on saving a file its functions are looked at, in a process apart.
+A file is looked at as the editor has it, saved or not, in a process of its own: on opening and on
+saving with a search of fixes, while it is edited by its examples alone, after a pause.
 """
 
 from __future__ import annotations
 
 import asyncio
-import difflib
 import os
 import re
 import signal
@@ -24,8 +24,11 @@ from refute.diffing.trees import is_test
 from refute.doors.calls import call
 from refute.doors.checking import CheckedFile, CheckedFunction
 from refute.doors.worker import Failed
+from refute.source.syntax import try_parse
 
 SOURCE = "refute"
+_PAUSE = 0.7
+"""Seconds without a change until an edited text is looked at."""
 
 
 def same_text(document: TextDocument, checked: CheckedFile) -> bool:
@@ -45,14 +48,13 @@ def diagnostic(one: CheckedFunction, checked: CheckedFile) -> types.Diagnostic:
 
 
 def _name(one: CheckedFunction, checked: CheckedFile) -> types.Range:
-    lines = checked.before.split("\n")
-    line = lines[one.line - 1] if one.line <= len(lines) else ""
+    text = checked.before
+    start = sum(len(line) + 1 for line in text.split("\n")[: one.line - 1])
+    stop = (text + "\n").index("\n", start)
     name = one.function.rpartition(".")[2]
-    found = re.search(rf"\bdef\s+({re.escape(name)})\b", line)
-    start, stop = found.span(1) if found else (0, len(line))
-    units = [len(line[:at].encode("utf-16-le")) // 2 for at in (start, stop)]
-    row = one.line - 1
-    return types.Range(types.Position(row, units[0]), types.Position(row, units[1]))
+    if found := re.compile(rf"\bdef\s+({re.escape(name)})\b").search(text, start, stop):
+        start, stop = found.span(1)
+    return types.Range(_position(text, start), _position(text, stop))
 
 
 def actions(
@@ -88,37 +90,28 @@ def _action(
 
 
 def _changes(document: TextDocument, after: str) -> list[types.TextEdit]:
-    """Edits of whole lines, no more than what differs, with the document's own line ends."""
-    end = "\r\n" if "\r\n" in document.source else "\n"
-    old = document.source.replace("\r\n", "\n").split("\n")
-    new = after.split("\n")
-    edits = []
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    for tag, start, stop, first, last in matcher.get_opcodes():
-        if tag == "equal":
-            continue
-        if stop == len(old):  # there is no line end after the last line
-            before = [end] * (start > 0 and last > first)
-            at = types.Position(start - 1, _units(old[start - 1])) if start else _TOP
-            text = "".join(before) + end.join(new[first:last])
-            edits.append(types.TextEdit(types.Range(at, _last(old)), text))
-            continue
-        text = "".join(f"{line}{end}" for line in new[first:last])
-        span = types.Range(types.Position(start, 0), types.Position(stop, 0))
-        edits.append(types.TextEdit(span, text))
-    return edits
+    """One edit of no more than what differs, with the document's own line ends."""
+    old = document.source
+    new = after.replace("\n", "\r\n") if "\r\n" in old else after
+    first = _alike(old, new)
+    last = _alike(old[first:][::-1], new[first:][::-1])
+    span = types.Range(_position(old, first), _position(old, len(old) - last))
+    return [types.TextEdit(span, new[first : len(new) - last])] if old != new else []
+
+
+def _alike(one: str, other: str) -> int:
+    """Length of the part with which both begin."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _position(text: str, at: int) -> types.Position:
+    """A place in a text, as the protocol counts it: in units of UTF-16 from the line's begin."""
+    start = text.rfind("\n", 0, at) + 1
+    return types.Position(text.count("\n", 0, at), len(text[start:at].encode("utf-16-le")) // 2)
 
 
 _TOP = types.Position(0, 0)
-
-
-def _last(lines: list[str]) -> types.Position:
-    return types.Position(len(lines) - 1, _units(lines[-1]))
-
-
-def _units(text: str) -> int:
-    """Length as the protocol counts it."""
-    return len(text.encode("utf-16-le")) // 2
 
 
 def _new_file(path: Path, text: str) -> types.WorkspaceEdit:
@@ -140,30 +133,34 @@ class _Files:
         self._checked: dict[str, CheckedFile] = {}
         self._work: dict[str, asyncio.Task[None]] = {}
 
-    def look(self, uri: str) -> None:
-        """Look at a file, in place of an earlier look that has not ended."""
-        self.forget(uri)
+    def look(self, uri: str, *, edited: bool = False) -> None:
+        """Look at a file, in place of an earlier look that has not ended; `edited`: after a pause,
+        and without a search of fixes."""
+        self._stop(uri)
         name = to_fs_path(uri)
         if name is None or not name.endswith(".py") or is_test(Path(name).name):
             return
-        self._work[uri] = asyncio.create_task(self._look(uri, Path(name)))
+        self._work[uri] = asyncio.create_task(self._look(uri, Path(name), edited))
 
     def close(self, uri: str) -> None:
         """A file is closed: nothing is said of it any more."""
-        self.forget(uri)
+        self._stop(uri)
+        self._checked.pop(uri, None)
         self._publish(uri, [])
 
-    def forget(self, uri: str) -> None:
-        """Forget the results for a file."""
-        self._checked.pop(uri, None)
+    def _stop(self, uri: str) -> None:
         if (task := self._work.pop(uri, None)) is not None:
             task.cancel()
 
-    async def _look(self, uri: str, path: Path) -> None:
+    async def _look(self, uri: str, path: Path, edited: bool) -> None:
         """Show what the examples say, then what a search finds, with fixes."""
+        if edited:
+            await asyncio.sleep(_PAUSE)
+            if try_parse(self._server.workspace.get_text_document(uri).source) is None:
+                return  # half of a line is typed
         token = await self._begun(f"refute: {path.name}")
         try:
-            for fixes in (False, True):
+            for fixes in (False,) if edited else (False, True):
                 if not await self._show(uri, path, fixes):
                     break
         finally:
@@ -183,7 +180,8 @@ class _Files:
     async def _show(self, uri: str, path: Path, fixes: bool) -> bool:
         """Look once and show what is wrong; whether the document is what was looked at."""
         root = Path(self._server.workspace.root_path or path.parent)
-        arguments = {**self._arguments, "file": str(path), "fixes": fixes}
+        text = self._server.workspace.get_text_document(uri).source
+        arguments = {**self._arguments, "file": str(path), "text": text, "fixes": fixes}
         seconds = self._arguments["time_limit"]
         done = await call("check_file", arguments, root=root, seconds=seconds)
         if isinstance(done, Failed):
@@ -195,7 +193,7 @@ class _Files:
         checked = msgspec.convert(done.result, CheckedFile)
         document = self._server.workspace.get_text_document(uri)
         if not same_text(document, checked):
-            return False  # it was edited meanwhile; the next save looks again
+            return False  # it was edited meanwhile, and is looked at again
         self._checked[uri] = checked
         self._publish(uri, [diagnostic(one, checked) for one in checked.functions])
         return True
@@ -221,7 +219,7 @@ class _Files:
 
 
 def make_server(**arguments: Any) -> LanguageServer:
-    """A server. `arguments`: of `refute.doors.checking.CheckFile`, but for the file."""
+    """A server. `arguments`: of `refute.doors.checking.CheckFile`, but for `file` and `text`."""
     import refute
 
     server = LanguageServer("refute", refute.__version__)
@@ -230,6 +228,10 @@ def make_server(**arguments: Any) -> LanguageServer:
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     async def opened(params: types.DidOpenTextDocumentParams) -> None:
         files.look(params.text_document.uri)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    async def changed(params: types.DidChangeTextDocumentParams) -> None:
+        files.look(params.text_document.uri, edited=True)
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     async def saved(params: types.DidSaveTextDocumentParams) -> None:

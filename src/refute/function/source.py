@@ -14,6 +14,8 @@ from refute.errors import InputError
 
 LARGEST_SOURCE = 1 << 20
 """Bytes of a Python file that is looked at; larger ones are data, and take seconds to read."""
+UNSAVED: dict[Path, str] = {}
+"""Texts of an editor, by absolute path: they are read in place of the files."""
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -62,6 +64,9 @@ class SourceFile:
 
 def read_source(path: Path) -> SourceFile:
     """Read a Python file. Raises `InputError` where it cannot be read or decoded."""
+    if (text := UNSAVED.get(path.absolute())) is not None:
+        raw = text.encode("utf-8", "replace")
+        return SourceFile(path, _LINE_END.sub("\n", text), "utf-8", raw)
     try:
         raw = read_file(path, limit=LARGEST_SOURCE)
         text, encoding = decoded(raw)
