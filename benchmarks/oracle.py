@@ -38,8 +38,7 @@ from refute.sandbox.local import LocalSandbox
 from refute.sandbox.pool import SandboxPool
 from refute.source.literals import NotLiteral, source_of
 from refute.testing.models import ScriptedModel
-from refute_lab.benches.grade import grade_program, grade_tests
-from refute_lab.benches.oracle import expected_outputs
+from refute_lab.benches.grade import expected_outputs, grade_program, grade_tests
 from refute_lab.datasets import Item, load
 
 FENCE = "```"

@@ -24,8 +24,12 @@ from statistics import median
 from refute.core.problems import Trust
 from refute.function.search.engine import search
 from refute.sandbox.local import LocalSandbox
-from refute_lab.benches.grade import grade_program, grade_tests, with_failing_tests
-from refute_lab.benches.oracle import expected_outputs
+from refute_lab.benches.grade import (
+    expected_outputs,
+    grade_program,
+    grade_tests,
+    with_failing_tests,
+)
 from refute_lab.datasets import load
 
 

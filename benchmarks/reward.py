@@ -155,8 +155,7 @@ def programs(work: list[tuple[str, Any]], chosen: argparse.Namespace) -> dict[st
     """`grade_program` in one sandbox."""
     from refute.core.problems import FunctionKey
     from refute.sandbox.local import LocalSandbox
-    from refute_lab.benches.grade import grade_program
-    from refute_lab.benches.oracle import GroundTruth
+    from refute_lab.benches.grade import GroundTruth, grade_program
 
     before = _spent()
     with LocalSandbox() as box:

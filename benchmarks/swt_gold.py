@@ -23,19 +23,25 @@ from refute.workspace.running import statuses
 from refute_lab.datasets.rows import read_rows
 from refute_lab.datasets.swe import IssueItem, load_issues
 from refute_lab.figures import mean
+from refute_lab.runs.executors import Run
 from refute_lab.runs.journal import ErrorRecord, Journal
-from refute_lab.runs.run import Run
-from refute_lab.swt.grade import Terms
-from refute_lab.swt.grade_records import (
+from refute_lab.swt.grade import (
     RECORDS,
     GradeRecord,
     Summary,
+    Terms,
     read_evidence,
     read_grade,
     summarize,
 )
-from refute_lab.swt.predictions import Prediction, gold_predictions
-from refute_lab.swt.tasks import GradingSettings, GradingTask, default_jobs, work_on
+from refute_lab.swt.tasks import (
+    GradingSettings,
+    GradingTask,
+    Prediction,
+    default_jobs,
+    gold_predictions,
+    work_on,
+)
 
 
 def grade(items: Sequence[IssueItem], model: str, run: Path, jobs: int) -> Summary:

@@ -24,7 +24,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from refute_lab.benches.records import RECORDS, FunctionRecord, read_grade
+from refute_lab.benches import RECORDS, FunctionRecord, read_grade
 from refute_lab.datasets import load
 from refute_lab.figures import mcnemar, wilson
 from refute_lab.runs.journal import read_run

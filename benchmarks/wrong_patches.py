@@ -44,7 +44,7 @@ from refute.workspace.repositories import find_clone
 from refute_lab.benches.issues import RECORDS
 from refute_lab.datasets.swe import IssueItem, load_issues
 from refute_lab.runs.journal import ErrorRecord, read_run
-from refute_lab.swt.predictions import read_predictions
+from refute_lab.swt.tasks import read_predictions
 from refute_lab.swt.workspaces import prepared
 
 

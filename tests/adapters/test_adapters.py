@@ -20,9 +20,16 @@ from refute.core.extras import missing
 from refute.errors import InputError
 from refute_lab.adapters import scoring
 from refute_lab.adapters.harbor import main, write_tasks
-from refute_lab.adapters.scoring import Row, Score, program_of, read_rows, read_task, score
+from refute_lab.adapters.scoring import (
+    Row,
+    Score,
+    program_of,
+    read_rows,
+    read_task,
+    reward_func,
+    score,
+)
 from refute_lab.adapters.tracking import tracking
-from refute_lab.adapters.trl import reward_func
 from refute_lab.cheats import CHEATS
 from refute_lab.rewards import Grader
 from tests.adapters.recorded import install

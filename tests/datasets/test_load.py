@@ -13,7 +13,7 @@ import pytest
 from refute.core.problems import Call, Expression
 from refute.errors import DatasetError
 from refute_lab.datasets import load, with_code
-from refute_lab.datasets.mbpp import restore
+from refute_lab.datasets.functions import restore
 from refute_lab.datasets.originfmt import read_test_code
 
 HEAD = """import numpy as np

@@ -24,13 +24,13 @@ from refute_lab.benches.grade import (
     ProgramGrade,
     TestGrade,
     TestVerdict,
+    expected_outputs,
     grade_prediction,
     grade_program,
     grade_tests,
     metrics,
     with_failing_tests,
 )
-from refute_lab.benches.oracle import expected_outputs
 from refute_lab.figures import clustered, mean
 
 RIGHT = "def half(x):\n    return x / 2\n"

@@ -12,9 +12,8 @@ from refute.core.problems import IssueKey
 from refute.errors import InputError
 from refute.workspace.contract import TestReport, TestResult
 from refute_lab.runs.journal import Journal
-from refute_lab.swt.grade import Evidence, IssueGrade
-from refute_lab.swt.grade_records import RECORDS, evidence_files
-from refute_lab.swt.measures import change_of_tests, measured_by
+from refute_lab.swt.grade import RECORDS, Evidence, IssueGrade, evidence_files
+from refute_lab.swt.study import change_of_tests, measured_by
 from refute_lab.swt.verdict import Verdict
 from refute_lab.verbs.data_issues import statistics
 

@@ -17,8 +17,7 @@ from refute_lab.figures import (
     paired_interval,
     wilson,
 )
-from refute_lab.swt.measures import GradedRun
-from refute_lab.swt.study import Independence, pairs
+from refute_lab.swt.study import GradedRun, Independence, pairs
 
 
 @pytest.mark.parametrize(

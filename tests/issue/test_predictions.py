@@ -12,7 +12,7 @@ import pytest
 
 from refute.core.problems import IssueKey
 from refute.errors import InputError
-from refute_lab.swt.predictions import (
+from refute_lab.swt.tasks import (
     Prediction,
     gold_predictions,
     patch_of,

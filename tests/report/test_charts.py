@@ -7,16 +7,16 @@ import re
 import pytest
 
 from refute_lab.figures import Estimate, unknown
-from refute_lab.report.charts import (
+from refute_lab.report.page import (
     ChartLine,
     ChartRow,
     dot_plot,
+    line_chart,
     line_plot,
     marker,
     over_tokens,
     venn,
 )
-from refute_lab.report.page import line_chart
 
 HALF = Estimate(0.5, 0.4, 0.6)
 

@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from refute.doors import command_line
-from refute_lab.benches.summary import read_result
+from refute_lab.benches import read_result
 from refute_lab.figures import mcnemar, paired_interval
-from refute_lab.report.function_grids import by_tests
-from refute_lab.report.function_study import PageRun, dataset_studies
+from refute_lab.report.function_grids import PageRun, by_tests, dataset_studies
 from refute_lab.verbs.report import FunctionReport
 from refute_lab.verbs.report import report as refute_report
 

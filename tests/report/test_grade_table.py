@@ -10,7 +10,7 @@ from rich.console import Console
 from refute_lab.figures import mean
 from refute_lab.report.bench import print_fix_grades, print_grades
 from refute_lab.report.issue_grids import ISSUE_HEADS
-from refute_lab.swt.grade_records import Summary
+from refute_lab.swt.grade import Summary
 from refute_lab.swt.repair import FixSummary
 
 ALL, HALF = mean([1.0] * 3), mean([1.0, 0.0, 1.0, 0.0])

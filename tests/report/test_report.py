@@ -11,8 +11,8 @@ import pytest
 
 from refute.core.registry import presets_of
 from refute.doors import command_line
-from refute_lab.benches.summary import read_result
-from refute_lab.report.function_study import run_labels
+from refute_lab.benches import read_result
+from refute_lab.report.function_grids import run_labels
 
 from .function_runs import record, write_run
 from .pages import HOSTILE, Page

@@ -11,7 +11,7 @@ import pytest
 
 from refute.core.problems import IssueProblem
 from refute.doors import command_line
-from refute_lab.swt.measures import by_date, by_length, pass_at, read_graded
+from refute_lab.swt.study import by_date, by_length, pass_at, read_graded
 from refute_lab.verbs.report import report as refute_report
 
 from .pages import HOSTILE, Page

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError
-from refute_lab.runs.run import Run
+from refute_lab.runs.executors import Run
 
 from .words import WORDS, Word
 

@@ -21,7 +21,7 @@ from refute.core.extras import missing
 from refute.errors import InputError, SandboxUnavailable
 from refute_lab import rewards
 from refute_lab.cheats import CHEATS
-from refute_lab.serving.app import document as openapi
+from refute_lab.serving.server import document as openapi
 
 from .servers import ADD, RIGHT, SLEEPS, TOKENS, Server, descendants, serving, wait_for
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from refute.doors import command_line
-from refute_lab.verbs.training_data import TrainingData, training_data
+from refute_lab.verbs.train import TrainingData, training_data
 
 from ..models.loopback import Loopback, Reply, chat
 

@@ -10,13 +10,16 @@ import pytest
 
 from refute.errors import InputError
 from refute.sandbox.pool import SandboxPool
-from refute_lab.train.contamination import Index, Text, code_tokens, evaluation_texts
-from refute_lab.train.data_contract import Candidates
+from refute_lab.train.data import Candidates
 from refute_lab.train.filters import (
     Extract,
+    Index,
     Raw,
     Solution,
+    Text,
     admitted,
+    code_tokens,
+    evaluation_texts,
     extracted,
     fingerprint,
     prompt_tokens,

@@ -23,13 +23,25 @@ from refute.sandbox import Program, Returned
 from refute.sandbox.pool import SandboxPool
 from refute.testing.models import ScriptedModel
 from refute_lab.datasets import load
-from refute_lab.train import attempts, corrupt, rows
-from refute_lab.train.attempts import AttackingInput
-from refute_lab.train.contamination import Index
-from refute_lab.train.corrupt import Fault
-from refute_lab.train.data import build
-from refute_lab.train.data_contract import BuiltData, DataSettings
-from refute_lab.train.filters import Raw, Solution, admitted
+from refute_lab.train.data import BuiltData, DataSettings, build
+from refute_lab.train.filters import Index, Raw, Solution, admitted
+from refute_lab.train.stages import (
+    AttackingInput,
+    Fault,
+    Rationale,
+    TrainingAnswer,
+    corrupted_by_model,
+    corrupted_by_mutation,
+    hypothesis_of_change,
+    inputs_by_model,
+    inputs_by_search,
+    rationale,
+    reads_back,
+    said_before,
+    training_completion,
+    training_prompt,
+    vote_turn,
+)
 
 ABOVE = '''LIMIT = 10
 
@@ -71,18 +83,18 @@ def outputs(pool: SandboxPool, code: str, calls: Sequence[str]) -> list[Any]:
 
 
 def test_mutations_are_wrong_for_some_inputs_and_the_same_for_a_seed(pool: SandboxPool) -> None:
-    made = asyncio.run(corrupt.by_mutation(solution(), 2, box=pool, seed=3))
-    again = asyncio.run(corrupt.by_mutation(solution(), 2, box=pool, seed=3))
+    made = asyncio.run(corrupted_by_mutation(solution(), 2, box=pool, seed=3))
+    again = asyncio.run(corrupted_by_mutation(solution(), 2, box=pool, seed=3))
     assert made.faults == again.faults
     assert len({fault.code for fault in made.faults}) == 2
     lists = ([], [1], [9, 10, 11], [12, 3, 40], [-5, 5, 15])
-    probes = [Call((numbers, limit)) for numbers in lists for limit in (3, 10, 11)]
-    right = asyncio.run(pool.run(Program(ABOVE, "above"), probes))
+    inputs = [Call((numbers, limit)) for numbers in lists for limit in (3, 10, 11)]
+    right = asyncio.run(pool.run(Program(ABOVE, "above"), inputs))
     for fault in made.faults:
         assert fault.by == "mutation"
-        wrong = asyncio.run(pool.run(Program(fault.code, "above"), probes))
+        wrong = asyncio.run(pool.run(Program(fault.code, "above"), inputs))
         agree = sum(map(Returned.__eq__, right, wrong))
-        assert 0 < agree < len(probes), fault.code
+        assert 0 < agree < len(inputs), fault.code
         assert "# strictly" in fault.code, "the source stays as it is outside of the edit"
 
 
@@ -101,7 +113,7 @@ def test_versions_of_a_model_that_are_no_faults(pool: SandboxPool) -> None:
         )
     )
     ask = session.asker("1")
-    made = asyncio.run(corrupt.by_model(solution(), 2, ask=ask, box=pool, sampling=SAMPLING))
+    made = asyncio.run(corrupted_by_model(solution(), 2, ask=ask, box=pool, sampling=SAMPLING))
     assert made.dropped == {
         "same as the reference": 1,
         "other parameters": 1,
@@ -120,7 +132,7 @@ def test_a_version_that_does_not_load_is_dropped(pool: SandboxPool) -> None:
     broken = ABOVE.replace("LIMIT = 10", "LIMIT = 10 / 0").replace("> limit", ">= limit")
     session, _ = asking(lambda messages, number: f"{FENCE}python\n{broken}\n{FENCE}")
     ask = session.asker("1")
-    made = asyncio.run(corrupt.by_model(solution(), 1, ask=ask, box=pool, sampling=SAMPLING))
+    made = asyncio.run(corrupted_by_model(solution(), 1, ask=ask, box=pool, sampling=SAMPLING))
     # The function alone is taken over: what it needs stays as the reference has it.
     assert all("10 / 0" not in fault.code for fault in made.faults) or made.dropped
 
@@ -129,7 +141,7 @@ def test_a_version_that_does_not_load_is_dropped(pool: SandboxPool) -> None:
 
 
 def test_the_search_finds_inputs_and_the_reference_their_outputs(pool: SandboxPool) -> None:
-    made = asyncio.run(attempts.by_search(solution(), FAULT, 3, box=pool, seed=0))
+    made = asyncio.run(inputs_by_search(solution(), FAULT, 3, box=pool, seed=0))
     assert 1 <= len(made.kept) <= 3
     calls = [one.call for one in made.kept]
     right, wrong = outputs(pool, ABOVE, calls), outputs(pool, FAULT.code, calls)
@@ -157,7 +169,7 @@ def test_a_models_inputs_are_kept_and_its_outputs_are_not(pool: SandboxPool) -> 
     ]
     session, model = asking(lambda messages, number: answers[number])
     made = asyncio.run(
-        attempts.by_model(solution(), FAULT, 5, ask=session.asker("1"), box=pool, sampling=SAMPLING)
+        inputs_by_model(solution(), FAULT, 5, ask=session.asker("1"), box=pool, sampling=SAMPLING)
     )
     assert [(one.call, one.output) for one in made.kept] == [("above([1, 2, 3], 2)", "[3]")]
     assert made.dropped == {
@@ -182,7 +194,7 @@ def test_references_that_give_no_unit_test(code: str, reason: str, pool: Sandbox
     fault = Fault("def f(x):\n    return -1\n", "mutation")
     session, _ = asking(lambda messages, number: f"Arguments: {FENCE}f({number}){FENCE}")
     made = asyncio.run(
-        attempts.by_model(found, fault, 2, ask=session.asker("1"), box=pool, sampling=SAMPLING)
+        inputs_by_model(found, fault, 2, ask=session.asker("1"), box=pool, sampling=SAMPLING)
     )
     assert made.kept == []
     assert sum(count for why, count in made.dropped.items() if reason in why) >= 1, made.dropped
@@ -193,10 +205,10 @@ def test_references_that_give_no_unit_test(code: str, reason: str, pool: Sandbox
 ATTEMPT = AttackingInput("above([1, 2, 3], 2)", "[3]", "search")
 
 
-def reasons(pool: SandboxPool, *answers: str | Completion) -> rows.Rationale:
+def reasons(pool: SandboxPool, *answers: str | Completion) -> Rationale:
     session, _ = asking(lambda messages, number: answers[number])
     return asyncio.run(
-        rows.rationale(solution(), ATTEMPT, ask=session.asker("1"), box=pool, sampling=SAMPLING)
+        rationale(solution(), ATTEMPT, ask=session.asker("1"), box=pool, sampling=SAMPLING)
     )
 
 
@@ -231,7 +243,7 @@ def test_rationales_that_fall_out(answer: Any, reason: str, pool: SandboxPool) -
 
 
 def test_the_hypothesis_of_a_change() -> None:
-    found = rows.hypothesis_of_change(ABOVE, FAULT.code)
+    found = hypothesis_of_change(ABOVE, FAULT.code)
     wrong, right = "if number >= limit:  # strictly", "if number > limit:  # strictly"
     assert found.reason == f"The code has `{wrong}` where the task needs `{right}`."
 
@@ -248,14 +260,14 @@ def test_the_prompt_is_what_the_method_asks(pool: SandboxPool) -> None:
     ctx = Context(model=session.asker("1"), sandbox=pool)
     asyncio.run(METHODS.get("utgen")(problem, ctx=ctx, options=Options(n=1, m=0)))
     [message] = model.asked[0]
-    assert rows.prompt(tricky, fault).encode() == message.content.encode()
+    assert training_prompt(tricky, fault).encode() == message.content.encode()
 
 
 def test_the_completion_has_the_form_that_the_prompt_asks_for(pool: SandboxPool) -> None:
-    said = rows.said_before(proposal("above([1, 2, 3], 2)"))
+    said = said_before(proposal("above([1, 2, 3], 2)"))
     assert said is not None
     hypothesis, about = said
-    text = rows.completion(ATTEMPT, rows.TrainingAnswer(hypothesis, about, "Only 3 is above 2."))
+    text = training_completion(ATTEMPT, TrainingAnswer(hypothesis, about, "Only 3 is above 2."))
     assert text == proposal("above([1, 2, 3], 2)", "[3]").replace(
         "It is not above.", "Only 3 is above 2."
     )
@@ -264,17 +276,17 @@ def test_the_completion_has_the_form_that_the_prompt_asks_for(pool: SandboxPool)
     ).partition("Answer in this form:")[2]
     headings = [line for line in form.split("\n") if line.startswith("#")]
     assert [line for line in text.split("\n") if line.startswith("#")] == headings
-    assert asyncio.run(rows.reads_back(text, solution(), FAULT, ATTEMPT, pool))
-    bare = rows.completion(ATTEMPT, rows.TrainingAnswer(None, "", ""))
-    assert asyncio.run(rows.reads_back(bare, solution(), FAULT, ATTEMPT, pool))
+    assert asyncio.run(reads_back(text, solution(), FAULT, ATTEMPT, pool))
+    bare = training_completion(ATTEMPT, TrainingAnswer(None, "", ""))
+    assert asyncio.run(reads_back(bare, solution(), FAULT, ATTEMPT, pool))
 
 
 def test_the_votes_turn_is_what_a_vote_asks(pool: SandboxPool) -> None:
     """Byte equality with inference again: an answer to learn is given, and its output voted on."""
-    said = rows.said_before(proposal("above([1, 2, 3], 2)"))
+    said = said_before(proposal("above([1, 2, 3], 2)"))
     assert said is not None
-    text = rows.completion(ATTEMPT, rows.TrainingAnswer(*said, "Only 3 is above 2."))
-    turns, answer = rows.vote_turn(text, solution(), FAULT, ATTEMPT)
+    text = training_completion(ATTEMPT, TrainingAnswer(*said, "Only 3 is above 2."))
+    turns, answer = vote_turn(text, solution(), FAULT, ATTEMPT)
     session, model = asking(lambda messages, number: text if len(messages) == 1 else answer)
     problem = solution().problem(FAULT.code)
     ctx = Context(model=session.asker("1"), sandbox=pool)
@@ -303,8 +315,8 @@ def test_the_papers_prompts(tmp_path: Path) -> None:
 
 def test_reasoning_that_leads_the_reader_astray_is_noticed(pool: SandboxPool) -> None:
     astray = f"Compare Arguments: {FENCE}above([7], 1){FENCE}, for which\nOutput: {FENCE}[7]{FENCE}"
-    text = rows.completion(ATTEMPT, rows.TrainingAnswer(None, "", astray))
-    assert not asyncio.run(rows.reads_back(text, solution(), FAULT, ATTEMPT, pool))
+    text = training_completion(ATTEMPT, TrainingAnswer(None, "", astray))
+    assert not asyncio.run(reads_back(text, solution(), FAULT, ATTEMPT, pool))
 
 
 # -- all of it -------------------------------------------------------------------------------------
@@ -364,7 +376,7 @@ def test_all_stages_with_a_model(pool: SandboxPool, tmp_path: Path) -> None:
         fault = Fault(faults[number - 1]["code"], "model")
         found = admitted(Raw("above", SOURCE["description"], ABOVE, False))
         assert isinstance(found, Solution)
-        assert line["prompt"] == rows.prompt(found, fault)
+        assert line["prompt"] == training_prompt(found, fault)
         assert "The others are not above." in line["completion"]
 
 

@@ -15,15 +15,11 @@ from refute.models.session import Session
 from refute.sandbox.pool import SandboxPool
 from refute.testing.models import ScriptedModel
 from refute_lab.datasets import load
-from refute_lab.train import attempts
-from refute_lab.train.attempts import JudgedAnswer, pairs
 from refute_lab.train.card import card, figures
-from refute_lab.train.contamination import Index
-from refute_lab.train.corrupt import Fault
-from refute_lab.train.data import build
-from refute_lab.train.data_contract import BuiltData, DataSettings
-from refute_lab.train.filters import Raw, Solution, admitted
+from refute_lab.train.data import BuiltData, DataSettings, build
+from refute_lab.train.filters import Index, Raw, Solution, admitted
 from refute_lab.train.grpo import request
+from refute_lab.train.stages import Fault, JudgedAnswer, inputs_by_model, pairs
 from refute_lab.train.tokens import Example, read_preferences
 
 CODE = "def top(a, b):\n    if a > b:\n        return a\n    return b\n"
@@ -66,7 +62,7 @@ def test_attempts_are_judged_by_the_reference(pool: SandboxPool) -> None:
     ]
     session = Session(ScriptedModel(lambda messages, number: answers[number]))
     found = asyncio.run(
-        attempts.by_model(
+        inputs_by_model(
             solution,
             Fault(FAULT, "mutation"),
             len(answers),

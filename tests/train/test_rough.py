@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError
-from refute_lab.train.data_contract import DataSettings
+from refute_lab.train.data import DataSettings
 from refute_lab.train.settings import SftSettings
 from refute_lab.train.tokens import read_examples, rough_estimate, rows_seen
 from refute_lab.verbs.train import train

@@ -173,7 +173,7 @@ def test_problems_that_are_tested_on_are_refused(
     run: Path, validation: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Also under another name, in another file."""
-    monkeypatch.setattr("refute_lab.train.contamination.available", lambda: [str(validation)])
+    monkeypatch.setattr("refute_lab.train.filters.available", lambda: [str(validation)])
     row = json.loads(validation.read_text().splitlines()[1])
     copied = tmp_path / "copied.jsonl"
     copied.write_text(json.dumps({**row, "id": "mine"}) + "\n")

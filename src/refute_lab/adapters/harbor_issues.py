@@ -30,8 +30,7 @@ from refute_lab.adapters.harbor import (
 )  # fmt: skip
 from refute_lab.datasets.swe import IssueItem, load_issues
 from refute_lab.swt.grade import Terms
-from refute_lab.swt.predictions import Prediction
-from refute_lab.swt.tasks import GradingSettings, GradingTask, grade_task
+from refute_lab.swt.tasks import GradingSettings, GradingTask, Prediction, grade_task
 from refute_lab.swt.workspaces import environment_of, prepared, spawner
 
 __all__ = ["main", "write_issue_tasks"]

@@ -11,7 +11,7 @@ import atexit
 import json
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -26,6 +26,7 @@ from refute.core.storage import parse_json
 from refute.errors import InputError
 from refute.function.llm.answers import code_spans, final_text
 from refute.function.llm.code_extraction import read_program
+from refute.models.contract import together
 from refute.prompts import render
 from refute.sandbox.local import LocalSandbox
 from refute.source.syntax import try_parse
@@ -33,9 +34,8 @@ from refute.workspace.contract import Base, Recipe
 from refute.workspace.local import LocalBackend, interpreter_facts
 from refute_lab.datasets import Item, load
 from refute_lab.rewards import Grader, Remote, Task
-from refute_lab.rewards.grading import ManyAtOnce
+from refute_lab.rewards.grading import ManyAtOnce, TestReward
 from refute_lab.rewards.task import Verdict
-from refute_lab.rewards.testing import TestReward
 
 GRADER = Variable.GRADER
 """Environment variable: URL of a `refute serve` that grades; without it this process does."""
@@ -289,3 +289,28 @@ def _test_task(item: Item) -> Mapping[str, Any]:
         raise InputError(f"{key.id}: has no reference, by which a test could be paid")
     task = {"entry_point": key.entry_point, "reference": key.reference}
     return {**task, "faulty": [item.problem.code], "atol": key.atol, "checker": key.checker}
+
+
+# -- trl -------------------------------------------------------------------------------------------
+# TRL: a function for `reward_funcs` of `GRPOTrainer` and its kin (tried with TRL 1.16).
+
+
+def reward_func(
+    *, column: str = "task", partial: bool = False, grader: ManyAtOnce | None = None
+) -> Callable[..., Awaitable[list[float]]]:
+    """The reward function; `partial`, `grader`: see `refute_lab.adapters.scoring.score`.
+
+    `column`: that of the rows which holds the task as JSON.
+    """
+
+    async def refute_reward(completions: Sequence[Any], **columns: Any) -> list[float]:
+        if column not in columns:
+            raise InputError(f"the rows have no column {column}: they have {', '.join(columns)}")
+
+        async def one(pair: tuple[Any, Any]) -> float:
+            scored = await score_async(text_of(pair[0]), pair[1], partial=partial, grader=grader)
+            return scored.reward
+
+        return list(await together(map(one, zip(completions, columns[column], strict=True))))
+
+    return refute_reward

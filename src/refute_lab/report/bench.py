@@ -12,14 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from refute.core.remarks import few
-from refute_lab.benches import BenchSummary
+from refute_lab.benches import BenchSummary, ModelCost
 from refute_lab.benches.issues import IssueBenchSettings, PredictionRecord
-from refute_lab.benches.summary import ModelCost
 from refute_lab.figures import IN_WORDS, Figure, estimate, in_words
 from refute_lab.report.grids import Grid, number, print_grid
 from refute_lab.report.issue_grids import HEADS, figures_row
 from refute_lab.runs.journal import ErrorRecord
-from refute_lab.swt.grade_records import Columns, GradeRecord, Grades, Summary, read_grade
+from refute_lab.swt.grade import Columns, GradeRecord, Grades, Summary, read_grade
 from refute_lab.swt.repair import FixRecord, FixSummary
 
 _TESTS = {

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from itertools import combinations
+from typing import Any
 
-from refute_lab.figures import Estimate, unknown
+from refute.core.registry import Preset, preset_of, presets_of
+from refute.errors import InputError
+from refute_lab.benches import BenchSummary, FunctionRecord, read_grade, restricted
+from refute_lab.benches.grade import Grade
+from refute_lab.figures import (
+    Z95,
+    Estimate,
+    Interval,
+    estimate,
+    holm,
+    mcnemar,
+    paired_interval,
+    unknown,
+)
 from refute_lab.report.bench import BY_QUESTION, ROWS
-from refute_lab.report.function_study import DatasetStudy, FunctionRun, words_of
 from refute_lab.report.grids import (
     Cell,
     Grid,
@@ -19,7 +34,362 @@ from refute_lab.report.grids import (
     row_of,
     text_cell,
 )
-from refute_lab.report.paper import differing, paper_grid, paper_rows
+from refute_lab.report.paper import (
+    UTGEN,
+    Match,
+    PaperFigure,
+    RunKey,
+    differing,
+    matches,
+    paper_grid,
+    paper_rows,
+)
+from refute_lab.runs.journal import ErrorRecord
+
+# -- function pairs --------------------------------------------------------------------------------
+
+
+Sums = Mapping[str, tuple[float, int]]
+"""Problem -> (sum, count) of what a figure is the ratio of."""
+
+PAIRED: Mapping[str, Callable[[Grade], tuple[float, int]]] = {
+    "code_accuracy": lambda grade: (float(grade.passed), 1),
+    "attack_rate": lambda grade: (grade.tests.attacks, len(grade.tests.verdicts)),
+    "output_accuracy": lambda grade: (grade.tests.accurate, len(grade.tests.verdicts)),
+    "accuracy_and_attack": lambda grade: (grade.tests.both, len(grade.tests.verdicts)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PairedRuns:
+    """One figure of two runs on the same problems."""
+
+    metric: str
+    first: int
+    """Place of the run; so is `second`."""
+    second: int
+    n: int
+    """Common problems; those without a test in either run left out, for the figures over tests."""
+    better: int
+    """Problems on which the first is better, and on which the second is."""
+    worse: int
+    difference: float
+    """First less second."""
+    interval: Interval
+    """95 %: Tango's where each problem has one answer, else from clustered standard errors."""
+    p: float
+    """Sign test over problems, exact, two-sided; for one answer a problem that is McNemar's."""
+    adjusted: float
+    """The same, adjusted for the number of pairs with this figure (Holm)."""
+
+
+def problems_of(records: Sequence[object]) -> frozenset[str]:
+    """The problems that have a grade."""
+    return frozenset(one.problem for one in records if isinstance(one, FunctionRecord))
+
+
+def paired_runs(runs: Sequence[Sequence[object]]) -> tuple[PairedRuns, ...]:
+    """Every two runs, given by their records, on each figure of `PAIRED` that both have."""
+    found: list[PairedRuns] = []
+    for metric in PAIRED:
+        sums = [_sums(records, metric) for records in runs]
+        rows = [
+            (first, second, sums[first], sums[second])
+            for first, second in combinations(range(len(runs)), 2)
+            if sums[first].keys() & sums[second].keys()
+        ]
+        pairs = [_pair(metric, *row) for row in rows]
+        adjusted = holm([pair.p for pair in pairs])
+        found += [
+            PairedRuns(metric, p.first, p.second, p.n, p.better, p.worse, p.difference, p.interval,
+                       p.p, a)
+            for p, a in zip(pairs, adjusted, strict=True)
+        ]  # fmt: skip
+    return tuple(found)
+
+
+def _sums(records: Sequence[object], metric: str) -> Sums:
+    """Over the tests as they were sampled, where a model wrote them."""
+    part = PAIRED[metric]
+    sums: dict[str, tuple[float, int]] = {}
+    for record in records:
+        if not isinstance(record, FunctionRecord):
+            continue
+        which = "tests" if record.grade.sampled is None else "sampled"
+        more, counted = part(read_grade(record, which))  # type: ignore[arg-type]
+        total, count = sums.get(record.problem, (0.0, 0))
+        if counted:
+            sums[record.problem] = (total + more, count + counted)
+    return sums
+
+
+def _pair(metric: str, first: int, second: int, one: Sums, other: Sums) -> PairedRuns:
+    common = sorted(one.keys() & other.keys())
+    better = sum(_rate(one[id]) > _rate(other[id]) for id in common)
+    worse = sum(_rate(one[id]) < _rate(other[id]) for id in common)
+    single = all(one[id][1] == other[id][1] == 1 for id in common)
+    difference, interval = _clustered(one, other, common)
+    if single:
+        interval = paired_interval(better, worse, len(common))
+    p = mcnemar(better, worse)
+    return PairedRuns(metric, first, second, len(common), better, worse, difference, interval, p, p)
+
+
+def _rate(sums: tuple[float, int]) -> float:
+    return sums[0] / sums[1]
+
+
+def _clustered(one: Sums, other: Sums, common: Sequence[str]) -> tuple[float, Interval]:
+    """The difference of two ratios over the same clusters, linearized."""
+    counts = [sum(sums[id][1] for id in common) for sums in (one, other)]
+    ratios = [
+        sum(sums[id][0] for id in common) / count
+        for sums, count in zip((one, other), counts, strict=True)
+    ]
+    difference, n = ratios[0] - ratios[1], len(common)
+    if n < 2:
+        return difference, Interval(math.nan, math.nan)
+    squares = 0.0
+    for id in common:
+        parts = [
+            (sums[id][0] - ratio * sums[id][1]) / count
+            for sums, ratio, count in zip((one, other), ratios, counts, strict=True)
+        ]
+        squares += (parts[0] - parts[1]) ** 2
+    half = Z95 * math.sqrt(squares * n / (n - 1))
+    if half == 0:
+        return difference, Interval(math.nan, math.nan)
+    return difference, Interval(max(-1.0, difference - half), min(1.0, difference + half))
+
+
+@dataclass(frozen=True, slots=True)
+class PageRun:
+    """A run with its figures and its records."""
+
+    result: BenchSummary
+    records: Sequence[FunctionRecord | ErrorRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionRun:
+    """One run of a study."""
+
+    label: str
+    result: BenchSummary
+    records: Sequence[FunctionRecord | ErrorRecord]
+    problems: int
+    tested: int
+    """Problems with a test, as sampled or, without a model, as found."""
+    matches: tuple[Match, ...]
+
+    def estimate(self, name: str) -> Estimate:
+        """A figure of the run with its interval."""
+        return estimate(self.result.figures.get(name), self.problems)
+
+    def after(self, round: int) -> Estimate:
+        """Code accuracy after a round of debugging; a run that ended earlier keeps its last."""
+        rounds = self.result.rounds
+        if not rounds:
+            return self.estimate("code_accuracy")
+        return estimate(rounds[min(round, len(rounds) - 1)], self.problems)
+
+    @property
+    def tokens(self) -> float | None:
+        """Tokens a problem, of the prompts and of the answers; None: no model was asked."""
+        cost = self.result.cost
+        if cost is None or not self.result.n:
+            return None
+        return (cost.prompt_tokens + cost.completion_tokens) / self.result.n
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetStudy:
+    """The runs over one data set."""
+
+    dataset: str
+    shared: str
+    """Models and options that all runs have alike, which their labels leave out."""
+    runs: tuple[FunctionRun, ...]
+    pairs: tuple[PairedRuns, ...]
+    common: frozenset[str]
+    """Problems that all runs have a grade for."""
+    differ: bool
+    """Whether the runs cover different problems."""
+
+
+def dataset_studies(
+    runs: Sequence[PageRun], *, common: bool = False, as_model: str | None = None
+) -> tuple[DatasetStudy, ...]:
+    """One study for each data set, in the order of the runs.
+
+    `common`: over the problems that all runs of the data set have only. `as_model`: the paper's
+    model to compare all runs with. Raises `InputError` where nothing is in common.
+    """
+    labels = run_labels([run.result for run in runs])
+    studies = []
+    for dataset in dict.fromkeys(run.result.settings.dataset for run in runs):
+        places = [at for at, run in enumerate(runs) if run.result.settings.dataset == dataset]
+        sets = [problems_of(runs[at].records) for at in places]
+        shared = frozenset.intersection(*sets)
+        chosen = [runs[at] for at in places]
+        if common and not shared:
+            raise InputError(f"common: the runs over {dataset} have no problem in common")
+        if common:
+            chosen = [PageRun(*restricted(run.result, run.records, shared)) for run in chosen]
+        studies.append(
+            DatasetStudy(
+                dataset,
+                ", ".join(_shared([runs[at].result for at in places])),
+                tuple(
+                    _run(run, labels[at], as_model) for run, at in zip(chosen, places, strict=True)
+                ),
+                paired_runs([run.records for run in chosen]),
+                shared,
+                differ=not common and any(one != shared for one in sets),
+            )
+        )
+    return tuple(studies)
+
+
+def _run(run: PageRun, label: str, as_model: str | None) -> FunctionRun:
+    good = [one for one in run.records if not isinstance(one, ErrorRecord)]
+    tests = ((one, one.grade.sampled) for one in good)
+    tested = {one.problem for one, drawn in tests if (one.tests if drawn is None else drawn)}
+    bare = FunctionRun(
+        label, run.result, run.records, len(problems_of(good)), len(tested), matches=()
+    )
+    settings = run.result.settings
+    key = RunKey(
+        paper=UTGEN,
+        dataset=settings.dataset,
+        method=settings.method,
+        model=settings.model,
+        problems=bare.problems,
+        options={**options_of(run.result), **_conditions(run.result), **_fallback(run.result)},
+        as_model=as_model,
+    )
+
+    def value(figure: PaperFigure) -> Estimate | None:
+        if figure.metric == "code_accuracy" and "m" in figure.options:
+            return bare.after(int(figure.options["m"]))
+        if figure.metric not in run.result.figures:
+            return None
+        return bare.estimate(figure.metric)
+
+    another = any(name not in _OURS for name, _ in _given(run.result))
+    found = () if another else tuple(matches(key, value))
+    return FunctionRun(label, run.result, run.records, bare.problems, bare.tested, found)
+
+
+def _fallback(result: BenchSummary) -> Mapping[str, str]:
+    """Return an option that the model could not follow, as it was done."""
+    return {"vote_by": "question"} if result.questions else {}
+
+
+def options_of(result: BenchSummary) -> Mapping[str, Any]:
+    """The method's options by name; {} for a method that is not installed."""
+    options = result.settings.options
+    return {} if options is None else asdict(options)
+
+
+def run_labels(results: Sequence[BenchSummary]) -> list[str]:
+    """Label the runs over one data set by method and by the models and options that differ.
+
+    Options at their default are not named, nor are those that a preset sets beside its name. Runs
+    that are still called alike have their folder.
+    """
+    labels = []
+    for result in results:
+        others = [one for one in results if one.settings.dataset == result.settings.dataset]
+        words = _words(result, others)
+        labels.append(
+            " ".join([result.settings.method, *(w for w in words if w not in _shared(others))])
+        )
+    keys = [(r.settings.dataset, label) for r, label in zip(results, labels, strict=True)]
+    return [
+        f"{label} [{result.run.name}]" if keys.count(key) > 1 else label
+        for result, label, key in zip(results, labels, keys, strict=True)
+    ]
+
+
+def _shared(results: Sequence[BenchSummary]) -> list[str]:
+    """Models and options that all runs have alike; no option, where there is one run only."""
+    first, *others = [_words(result, results) for result in results]
+    return [word for word in first if all(word in words for words in others)]
+
+
+def _words(result: BenchSummary, among: Sequence[BenchSummary]) -> list[str]:
+    """Models, and every option that is not at its default."""
+    settings = result.settings
+    words = []
+    if settings.model is not None:
+        words.append(_short(settings.model, among))
+        if settings.tester is not None:
+            words.append(f"tests by {_short(settings.tester, among)}")
+    return [*words, *(f"{name}={value}" for name, value in _options(result))]
+
+
+def _short(spec: str, among: Sequence[BenchSummary]) -> str:
+    """The last part of a model's name, where no other model ends in the same."""
+    specs = {s for r in among for s in (r.settings.model, r.settings.tester) if s is not None}
+    last = {one: one.partition(":")[2].rstrip("/").rsplit("/", 1)[-1] or one for one in specs}
+    return last[spec] if list(last.values()).count(last[spec]) == 1 else spec
+
+
+def _options(result: BenchSummary, but: Collection[str] = ()) -> list[tuple[str, Any]]:
+    """The options that are neither at their default nor as the run's preset has them, which is
+    named, and the tests that a method gets besides."""
+    options, found = result.settings.options, []
+    if options is not None:
+        preset = _preset(result).options
+        values = [(one.name, getattr(options, one.name), one.default) for one in fields(options)]
+        found = [
+            (name, value) for name, value, default in values if value != preset.get(name, default)
+        ]
+    return [pair for pair in [*found, *_given(result)] if pair[0] not in but]
+
+
+def words_of(result: BenchSummary, *, model: bool, but: Collection[str] = ()) -> str:
+    """Method, model, and every option (but some) that is not at its default."""
+    words = [result.settings.method]
+    if model and result.settings.model is not None:
+        words.append(_short(result.settings.model, [result]))
+    return " ".join([*words, *(f"{name}={value}" for name, value in _options(result, but))])
+
+
+_NAMED = frozenset(
+    {"dataset", "method", "limit", "ids", "seed", "model", "tester", "options", "runs"}
+)
+"""Settings that are no condition of the method, or are named elsewhere."""
+
+
+_OURS = frozenset({"preset", "evaluation", "subset", "prompts", "editor_tests"})
+"""Conditions under which a run still is the paper's experiment. Tests or outputs that are given
+make it another one, which has no figure there."""
+
+
+def _given(result: BenchSummary) -> list[tuple[str, Any]]:
+    """Conditions of the run that are not at their default: tests that it is given, a preset (but
+    not what the preset says anyway)."""
+    expected = {one.name: one.default for one in fields(result.settings)}
+    expected |= _preset(result).settings
+    return [(n, value) for n, value in _conditions(result).items() if value != expected[n]]
+
+
+def _preset(result: BenchSummary) -> Preset:
+    """The run's preset; for none, or one that is no longer there, one that sets nothing."""
+    name = result.settings.preset
+    return preset_of(name if name in presets_of("function") else None, "function")
+
+
+def _conditions(result: BenchSummary) -> dict[str, Any]:
+    """Of the run, besides the method's options."""
+    names = [one.name for one in fields(result.settings) if one.name not in _NAMED]
+    return {name: getattr(result.settings, name) for name in names}
+
+
+# -- function grids --------------------------------------------------------------------------------
+
 
 HEADS = {
     "attack_rate": "attack",

@@ -32,10 +32,17 @@ from refute_lab.report.paper import (
     paper_rows,
 )
 from refute_lab.runs.journal import read_header
-from refute_lab.swt.filtering import FilterRun, Point
-from refute_lab.swt.grade_records import Columns, Summary
-from refute_lab.swt.measures import GradedRun
-from refute_lab.swt.study import Breakdown, Ensemble, Independence, Pair, StudiedRun, Study
+from refute_lab.swt.grade import Columns, Summary
+from refute_lab.swt.repair import FilterRun, Point
+from refute_lab.swt.study import (
+    Breakdown,
+    Ensemble,
+    GradedRun,
+    Independence,
+    Pair,
+    StudiedRun,
+    Study,
+)
 
 # -- filters ---------------------------------------------------------------------------------------
 

@@ -11,10 +11,8 @@ what it returns crosses as data, and this side compares. `Grader` is the same wi
 
 from __future__ import annotations
 
-from refute_lab.rewards.grading import Grader, grade, grade_async
-from refute_lab.rewards.remote import Remote
+from refute_lab.rewards.grading import Grader, Remote, TestReward, grade, grade_async, grade_test
 from refute_lab.rewards.task import Task, Test, TestResult, Verdict
-from refute_lab.rewards.testing import TestReward, grade_test
 
 __all__ = [
     "Grader",

@@ -41,8 +41,7 @@ from refute.sandbox.nodes import decode
 from refute.sandbox.pool import Waits
 from refute.sandbox.values import MalformedValue
 from refute.source.syntax import parse_module
-from refute_lab.benches.grade import STOP_AFTER
-from refute_lab.benches.oracle import steps_within
+from refute_lab.benches.grade import STOP_AFTER, steps_within
 from refute_lab.rewards.task import MOST_OUTPUT, Task, TestResult
 
 # -- calls -----------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from refute.sandbox import Limits, Sandbox, values
 from refute.sandbox.equality import CHECKERS, Expected, expect
 from refute.sandbox.local import LocalSandbox
 from refute.source.literals import NotLiteral, parse_literal, source_of
-from refute_lab.benches.oracle import expected_outputs
+from refute_lab.benches.grade import expected_outputs
 from refute_lab.datasets import load
 
 # -- printed ---------------------------------------------------------------------------------------

@@ -9,9 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from refute_lab.train.attempts import counts
-from refute_lab.train.contamination import MEASURE
-from refute_lab.train.data_contract import BuiltData, DataSettings
+from refute_lab.train.data import BuiltData, DataSettings
+from refute_lab.train.filters import MEASURE
+from refute_lab.train.stages import answer_counts
 
 if TYPE_CHECKING:
     from refute_lab.train.select import Score
@@ -56,7 +56,7 @@ def figures(
             "mean_prompt_characters": _mean(len(row["prompt"]) for row in built.rows),
             "mean_completion_characters": _mean(len(row["completion"]) for row in built.rows),
         },
-        "preferences": counts(
+        "preferences": answer_counts(
             [answers for _, _, answers in built.answers.values()], built.preferences
         ),
         "licences": dict(Counter(s.licence or "not stated" for s in built.solutions).most_common()),

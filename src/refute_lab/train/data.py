@@ -9,7 +9,7 @@ A task of a stage is journalled when it is done (`DIR/journal/stageN`); at a sta
 made is written to `DIR/stageN.jsonl`, for people and for the next stage. Beside the rows there are
 pairs of the attempts (`preferences.jsonl`), and the faults as problems with their references, by
 which a reward is worked out (`problems.jsonl`). Nothing here sees an
-answer key of an evaluation problem: those are compared by `refute_lab.train.contamination` only.
+answer key of an evaluation problem: those are compared by `refute_lab.train.filters` only.
 """
 
 from __future__ import annotations
@@ -17,42 +17,311 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import islice
 from multiprocessing.util import Finalize
 from pathlib import Path
 from random import Random
 from threading import Event
-from typing import Any
+from typing import Any, Literal, Protocol
 
 from refute.core.problems import Call
 from refute.core.storage import write_atomically
 from refute.errors import InputError, LimitReached, ModelUnavailable, Unavailable
 from refute.function.given_tests import parse_invocation
 from refute.models.asking import Asked, sessions
-from refute.models.contract import Asker, message_json
+from refute.models.budget import FIRST_GUESS
+from refute.models.contract import Asker, Sampling, message_json
+from refute.prompts import render
 from refute.sandbox.pool import AsyncSandbox, InlineSandbox, SandboxPool
 from refute.source.literals import source_of
-from refute_lab.runs.executors import Concurrent, Executor
-from refute_lab.runs.journal import ErrorRecord
-from refute_lab.runs.run import Ending, Run
-from refute_lab.train import attempts, corrupt, rows
-from refute_lab.train.attempts import AttackingInput
-from refute_lab.train.contamination import Index
-from refute_lab.train.corrupt import Corrupted, Fault
-from refute_lab.train.data_contract import (
-    RECORDS,
-    Asking,
-    BuiltData,
-    Candidates,
-    DataSettings,
-    Stage,
-    TaskRecord,
+from refute_lab.runs.executors import Concurrent, Ending, Executor, Run
+from refute_lab.runs.journal import Count, ErrorRecord, Schema
+from refute_lab.train.filters import (
+    MAX_PROMPT,
+    Index,
+    Match,
+    Solution,
+    admitted,
+    fingerprint,
+    prompt_tokens,
+    read_source,
+    works,
 )
-from refute_lab.train.filters import Solution, fingerprint, works
+from refute_lab.train.stages import (
+    PAIRS,
+    AttackingInput,
+    Corrupted,
+    Fault,
+    JudgedAnswer,
+    TrainingAnswer,
+    corrupted_by_model,
+    corrupted_by_mutation,
+    hypothesis_of_change,
+    inputs_by_model,
+    inputs_by_search,
+    pairs,
+    preference_row,
+    rationale,
+    reads_back,
+    said_before,
+    training_completion,
+    training_prompt,
+    vote_turn,
+)
+
+USUAL = Sampling()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSettings:
+    """Settings that the data depends on, besides source, model and evaluation sets."""
+
+    faults: int = 2
+    """For each solution (stage I)."""
+    attempts: int = 5
+    """At an input, for each fault (stage II)."""
+    by_model: float = 0.0
+    """Share of the faults that a model writes, in [0, 1]; the others are mutations."""
+    inputs: Literal["model", "search"] = "search"
+    rationales: Literal["model", "template", "none"] = "none"
+    """`template`: the hypothesis names the change, the output has no reasoning."""
+    max_prompt: int = MAX_PROMPT
+    """Tokens, at four characters each."""
+    rows_per_fault: int | None = None
+    """Attacking inputs of one fault that become rows, the first ones; None: all."""
+    preset: str = ""
+    """`paper`: its form of the prompts for faults and rationales (`refute.prompts.PAPER`)."""
+    prompts: str = ""
+    """Digest of the templates that stand for ours; "": there are none."""
+    seed: int = 0
+    sampling: Sampling = USUAL
+
+    def __post_init__(self) -> None:
+        """Raises `InputError` for a value that makes no sense."""
+        if self.faults < 1 or self.attempts < 1 or self.max_prompt < 1:
+            raise InputError("faults, attempts and the prompt's tokens must be at least 1")
+        if self.rows_per_fault is not None and self.rows_per_fault < 1:
+            raise InputError("rows for a fault must be at least 1")
+        if not 0 <= self.by_model <= 1:
+            raise InputError(f"a share of {self.by_model} by the model: must be in 0 to 1")
+
+    @property
+    def needs_model(self) -> bool:
+        """Return whether any stage asks a model."""
+        return any(map(self.asks, ("stage1", "stage2", "stage3")))
+
+    def asks(self, stage: str) -> bool:
+        """Return whether tasks of a stage ask a model; else they compute."""
+        return {
+            "stage1": self.by_model > 0,
+            "stage2": self.inputs == "model",
+            "stage3": self.rationales == "model",
+        }.get(stage, False)
+
+
+class Asking(Protocol):
+    """The part of `Session` in use: an asker for each task, and the model's name."""
+
+    @property
+    def model(self) -> str: ...
+
+    def asker(self, problem: str) -> Asker: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """The outcome of one task of a stage."""
+
+    id: str
+    status: Literal["done"] = "done"
+    dropped: dict[str, Count] = field(default_factory=dict)
+    """Why tries fell out -> how many."""
+    faults: tuple[Fault, ...] = ()
+    """Of stage I."""
+    kept: tuple[AttackingInput, ...] = ()
+    """Of stage II."""
+    answers: tuple[JudgedAnswer, ...] = ()
+    """Of stage II, where a model proposes the inputs."""
+    completion: str | None = None
+    """Of stage III."""
+
+
+RECORDS = Schema("task of training data", TaskRecord)
+
+
+@dataclass(slots=True)
+class Stage:
+    """The outcome of a stage: counts in and out, and reasons for dropping the others."""
+
+    name: str
+    taken: int = 0
+    made: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class BuiltData:
+    """The data, and how it came about."""
+
+    stages: list[Stage] = field(default_factory=list)
+    contaminated: list[tuple[str, Match]] = field(default_factory=list)
+    """Ids of the tasks that are too near to an evaluation problem, with that one."""
+    solutions: list[Solution] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    validation: list[dict[str, Any]] = field(default_factory=list)
+    """Held-out problems in the form that `refute bench` reads."""
+    problems: list[dict[str, Any]] = field(default_factory=list)
+    """The others in the same form: what a reward is worked out by."""
+    answers: dict[str, tuple[Solution, Fault, tuple[JudgedAnswer, ...]]] = field(
+        default_factory=dict
+    )
+    """By the name of the fault."""
+    preferences: list[dict[str, Any]] = field(default_factory=list)
+    """Pairs of the answers (`refute_lab.train.stages`), none of a held-out solution."""
+
+
+@dataclass(slots=True)
+class Candidates:
+    """The solutions of a source whose text passes, one after the other; it counts the others."""
+
+    source: str
+    index: Index
+    max_prompt: int = MAX_PROMPT
+    read: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    contaminated: list[tuple[str, Match]] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Solution]:
+        """Raises `InputError` for a source that cannot be read. Executes nothing."""
+        ids: Counter[str] = Counter()
+        codes: set[str] = set()
+        for raw in read_source(self.source):
+            self.read += 1
+            ids[raw.id] += 1
+            if ids[raw.id] > 1:
+                raw = replace(raw, id=f"{raw.id}~{ids[raw.id]}")
+            found = admitted(raw, max_prompt=self.max_prompt)
+            if isinstance(found, str):
+                self.dropped[found] += 1
+            elif found.code in codes:
+                self.dropped["duplicate code"] += 1
+            elif (match := self.index.nearest(found.description, found.code)) is not None:
+                self.dropped["near an evaluation problem"] += 1
+                self.contaminated.append((found.id, match))
+            else:
+                codes.add(found.code)
+                yield found
+
+
+# -- data plan -------------------------------------------------------------------------------------
+
+
+SECONDS = {"stage0": 0.05, "stage1": 1.2, "stage2": 0.5}
+"""Of one core, for one task without a model: measured on HumanEval's solutions."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagePlan:
+    """Of one stage."""
+
+    name: str
+    tasks: int
+    """At most: nothing fell out in the sandbox."""
+    requests: int = 0
+    """To the model, each of them for `samples` answers."""
+    samples: int = 0
+    prompt_tokens: int = 0
+    """Four characters each; a request's prompt counts once."""
+    completion_tokens: int = 0
+    """A guess of so many for each answer, as budgets make before they have seen one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Upper bounds."""
+
+    read: int
+    solutions: int
+    dropped: Counter[str] = field(default_factory=Counter)
+    contaminated: int = 0
+    stages: tuple[StagePlan, ...] = ()
+    rows: int = 0
+    seconds: float = 0.0
+    """Of one core in the sandbox; waiting for a model comes on top."""
+
+
+def plan(
+    candidates: Candidates, settings: DataSettings, *, limit: int | None, vote_rows: bool = False
+) -> Plan:
+    """Read the source and count. Executes nothing and asks nobody. Raises `InputError`.
+
+    `vote_rows`: there are two rows of each input.
+    """
+    found = list(islice(candidates, limit))
+    faults = len(found) * settings.faults
+    inputs = faults * settings.attempts
+    most = settings.attempts
+    if settings.rows_per_fault is not None:
+        most = min(most, settings.rows_per_fault)
+    prompts = sum(prompt_tokens(one.problem()) for one in found)
+    by_model = round(faults * settings.by_model)
+    stages = (
+        StagePlan("stage0", candidates.read),
+        _asking("stage1", len(found), by_model, settings.by_model, _tokens(found, "train_corrupt")),
+        _asking(
+            "stage2", faults, inputs, float(settings.inputs == "model"), prompts * settings.faults
+        ),
+        _asking(
+            "stage3", faults * most, faults * most, float(settings.rationales == "model"),
+            _tokens(found, "train_rationale") * settings.faults * most,
+        ),
+    )  # fmt: skip
+    seconds = len(found) * SECONDS["stage0"] + faults * SECONDS["stage2"]
+    seconds += len(found) * SECONDS["stage1"] * (settings.by_model < 1)
+    return Plan(
+        candidates.read,
+        len(found),
+        candidates.dropped,
+        len(candidates.contaminated),
+        stages,
+        faults * most * (1 + vote_rows),
+        seconds,
+    )
+
+
+def _asking(name: str, tasks: int, samples: int, share: float, prompt_tokens: int) -> StagePlan:
+    """A stage of which a share of the tasks asks a model."""
+    if not share:
+        return StagePlan(name, tasks)
+    asking = tasks if share == 1 else min(tasks, samples)
+    prompts = prompt_tokens * asking // tasks if tasks else 0
+    return StagePlan(name, tasks, asking, samples, prompts, samples * FIRST_GUESS)
+
+
+def _tokens(solutions: list[Solution], prompt: str) -> int:
+    """Tokens of a prompt over the solutions, with nothing yet for call and output."""
+    return sum(
+        len(
+            render(
+                prompt,
+                signature=one.signature,
+                description=one.description,
+                code=one.code,
+                call="",
+                output="",
+            )
+        )
+        // 4
+        for one in solutions
+    )
+
+
+# -- data ------------------------------------------------------------------------------------------
+
 
 # -- data tasks ------------------------------------------------------------------------------------
 
@@ -110,7 +379,7 @@ class Tasks:
         wanted = int(settings.by_model * settings.faults + chance)
         made = Corrupted()
         if wanted and settings.by_model:
-            made = await corrupt.by_model(
+            made = await corrupted_by_model(
                 solution,
                 min(wanted, settings.faults),
                 ask=self.ask(solution.id),
@@ -119,7 +388,7 @@ class Tasks:
             )
         if settings.by_model < 1:
             missing = settings.faults - len(made.faults)
-            more = await corrupt.by_mutation(solution, missing, box=self.box, seed=settings.seed)
+            more = await corrupted_by_mutation(solution, missing, box=self.box, seed=settings.seed)
             codes = {fault.code for fault in made.faults}
             made.faults += [fault for fault in more.faults if fault.code not in codes]
             made.dropped.update(more.dropped)
@@ -130,7 +399,7 @@ class Tasks:
         solution, fault = given
         settings = self.settings
         if settings.inputs == "model":
-            found = await attempts.by_model(
+            found = await inputs_by_model(
                 solution,
                 fault,
                 settings.attempts,
@@ -139,7 +408,7 @@ class Tasks:
                 sampling=settings.sampling,
             )
         else:
-            found = await attempts.by_search(
+            found = await inputs_by_search(
                 solution, fault, settings.attempts, box=self.box, seed=settings.seed
             )
         if not found.kept:
@@ -163,10 +432,10 @@ class Tasks:
     ) -> tuple[str | None, Counter[str]]:
         """The answer to learn; None where there is none, and why tries fell out."""
         how = self.settings.rationales
-        said = rows.said_before(attempt.answer)
+        said = said_before(attempt.answer)
         reasoning, dropped = "", Counter[str]()
         if how == "model":
-            found = await rows.rationale(
+            found = await rationale(
                 solution,
                 attempt,
                 ask=self.ask(name),
@@ -180,9 +449,9 @@ class Tasks:
             reasoning = found.text
         hypothesis, about_input = said if said is not None else (None, "")
         if hypothesis is None and how != "none":
-            hypothesis = rows.hypothesis_of_change(solution.code, fault.code)
-        text = rows.completion(attempt, rows.TrainingAnswer(hypothesis, about_input, reasoning))
-        if await rows.reads_back(text, solution, fault, attempt, self.box):
+            hypothesis = hypothesis_of_change(solution.code, fault.code)
+        text = training_completion(attempt, TrainingAnswer(hypothesis, about_input, reasoning))
+        if await reads_back(text, solution, fault, attempt, self.box):
             return text, dropped
         dropped["row that does not read back"] += 1
         return None, dropped
@@ -354,12 +623,12 @@ class Making:
                     "solution": solution.id,
                     "fault_by": fault.by,
                     "input_by": attempt.by,
-                    "prompt": rows.prompt(solution, fault),
+                    "prompt": training_prompt(solution, fault),
                     "completion": record.completion,
                 }
                 built.rows.append(row)
                 if self.vote_rows:
-                    turns, answer = rows.vote_turn(record.completion, solution, fault, attempt)
+                    turns, answer = vote_turn(record.completion, solution, fault, attempt)
                     *before, question = map(message_json, turns)
                     built.rows.append(
                         {
@@ -424,7 +693,7 @@ async def build(
     session: Asking | None = None,
     limit: int | None = None,
     validation: float = 0.05,
-    pairs_per_fault: int | None = attempts.PAIRS,
+    pairs_per_fault: int | None = PAIRS,
     vote_rows: bool = False,
     at_once: int = 8,
     elsewhere: Elsewhere | None = None,
@@ -464,10 +733,10 @@ async def build(
     held = _split(built, kept, validation, settings.seed)
     for name, (solution, fault, answers) in built.answers.items():
         if solution.id not in held:
-            prompt = rows.prompt(solution, fault)
+            prompt = training_prompt(solution, fault)
             built.preferences += [
-                attempts.row(f"{name}.{number}", solution.id, prompt, *pair)
-                for number, pair in enumerate(attempts.pairs(answers, pairs_per_fault), 1)
+                preference_row(f"{name}.{number}", solution.id, prompt, *pair)
+                for number, pair in enumerate(pairs(answers, pairs_per_fault), 1)
             ]
     write_lines(directory / "train.jsonl", built.rows)
     write_lines(directory / "preferences.jsonl", built.preferences)

@@ -144,7 +144,7 @@ class PreparedProblems:
 
 
 def read_problems(data: Path) -> dict[str, Item]:
-    """The problems of a JSONL file (`refute_lab.datasets.jsonl`), each with its reference.
+    """The problems of a JSONL file (`refute_lab.datasets.functions`), each with its reference.
 
     Raises `InputError`.
     """

@@ -72,7 +72,7 @@ def select(
 ) -> CheckpointChoice:
     """Score the base model and every checkpoint of a run, and mark the best.
 
-    `validation`: a JSONL file of problems (`refute_lab.datasets.jsonl`), of which `limit` are used.
+    `validation`: a JSONL file of problems (form `jsonl`), of which `limit` are used.
     Of equal checkpoints the earlier one is taken. Raises `InputError`, `ModelUnavailable`,
     `SandboxUnavailable`.
     """
@@ -123,7 +123,7 @@ def _refuse_test_problems(validation: Path, limit: int | None) -> list[str]:
     `InputError`.
     """
     from refute_lab.datasets import load
-    from refute_lab.train.contamination import Index, available, evaluation_texts
+    from refute_lab.train.filters import Index, available, evaluation_texts
 
     names = available()
     index = Index(evaluation_texts(names))
@@ -183,7 +183,7 @@ def score(
     """
     from refute.function.llm.options import Options
     from refute_lab.benches import RECORDS, BenchSettings, load_items, summarize, work_on
-    from refute_lab.runs.run import Run
+    from refute_lab.runs.executors import Run
 
     settings = BenchSettings(
         dataset=str(problems),

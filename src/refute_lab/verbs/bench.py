@@ -34,19 +34,17 @@ from refute_lab.benches import issues
 from refute_lab.datasets.rows import Evaluation, Subset
 from refute_lab.datasets.swe import IssueItem, holds_issues, load_issues
 from refute_lab.figures import Figure
-from refute_lab.runs.executors import Workers, executor_of, on_gpus
+from refute_lab.runs.executors import Ending, Run, Workers, executor_of, on_gpus, resumed
 from refute_lab.runs.journal import ErrorRecord, new_run, read_header, read_run
-from refute_lab.runs.run import Ending, Run, resumed
 from refute_lab.runs.sharing import ModelKeeper
-from refute_lab.swt.filtering import (
+from refute_lab.swt.repair import (
     RECORDS,
     FilterRun,
     FilterSettings,
     FilterTask,
     read_filter,
 )
-from refute_lab.swt.predictions import Prediction, read_predictions
-from refute_lab.swt.tasks import RUN_MEMORY, default_jobs, work_on
+from refute_lab.swt.tasks import RUN_MEMORY, Prediction, default_jobs, read_predictions, work_on
 from refute_lab.swt.workspaces import as_placed, check_engine
 from refute_lab.verbs.grade import (
     FixGradeResult,

@@ -35,25 +35,23 @@ from refute.workspace.repositories import Clone, GitFailed, find_clone
 from refute_lab.datasets.rows import read_rows
 from refute_lab.datasets.swe import IssueItem, load_issues
 from refute_lab.report.grids import Grid, count_cell, row_of
-from refute_lab.runs.run import Run
+from refute_lab.runs.executors import Run
 from refute_lab.swt.build import (
     REASONS,
+    RECORDS,
     BuildSettings,
     BuiltBenchmark,
-    Place,
-    Preparer,
-    build,
-)
-from refute_lab.swt.measures import change_of_tests, measured
-from refute_lab.swt.pull_requests import (
-    RECORDS,
     Commit,
     Issue,
+    Place,
+    Preparer,
     Pull,
+    build,
     read_commits,
     read_issues,
     read_pulls,
 )
+from refute_lab.swt.study import change_of_tests, measured
 from refute_lab.swt.workspaces import environment_of, recipe_of_row
 from refute_lab.verbs.options import Tables
 from refute_lab.verbs.report import Tabled

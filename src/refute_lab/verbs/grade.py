@@ -22,22 +22,21 @@ from refute.verbs.output import Progress, Shown, apart, consoles, show, silent
 from refute.workspace.factory import Backend
 from refute_lab.datasets.swe import IssueItem, load_issues
 from refute_lab.figures import Figure
-from refute_lab.runs.executors import Executor, Workers, executor_of
+from refute_lab.runs.executors import Executor, Run, Workers, executor_of
 from refute_lab.runs.journal import ErrorRecord, new_run, read_header
-from refute_lab.runs.run import Run
-from refute_lab.swt.grade import Mode, Terms
-from refute_lab.swt.grade_records import (
+from refute_lab.swt.grade import (
     RECORDS,
     Columns,
     Grades,
+    Mode,
     Summary,
+    Terms,
     best_records,
     grade_record,
     read_evidence,
     read_grade,
     summarize,
 )
-from refute_lab.swt.predictions import PatchType, Prediction, gold_predictions, read_predictions
 from refute_lab.swt.reference import grade_logs, reference_report, write_reports
 from refute_lab.swt.reference import summary as reference_summary
 from refute_lab.swt.repair import (
@@ -54,7 +53,11 @@ from refute_lab.swt.tasks import (
     Doing,
     GradingSettings,
     GradingTask,
+    PatchType,
+    Prediction,
     check_growth,
+    gold_predictions,
+    read_predictions,
     work_on,
 )
 from refute_lab.swt.verdict import Executable

@@ -25,9 +25,9 @@ from refute_lab.runs.journal import read_header
 from refute_lab.verbs.options import Tables, show_tables
 
 if TYPE_CHECKING:
-    from refute_lab.report.function_study import DatasetStudy
+    from refute_lab.report.function_grids import DatasetStudy
     from refute_lab.report.grids import Grid
-    from refute_lab.swt.filtering import FilterRun
+    from refute_lab.swt.repair import FilterRun
     from refute_lab.swt.study import Study
 
 
@@ -200,8 +200,8 @@ def report(
         raise InputError(f"{others[0]}: not a run over issues; report on them one kind at a time")
     if chosen.fixes or chosen.cutoff:
         raise InputError("fixes and cutoff are for runs over issues")
-    from refute_lab.benches.summary import read_result
-    from refute_lab.report.function_study import PageRun, dataset_studies
+    from refute_lab.benches import read_result
+    from refute_lab.report.function_grids import PageRun, dataset_studies
 
     found = [PageRun(*read_result(directory)) for directory in directories]
     studies = dataset_studies(found, common=chosen.common, as_model=chosen.paper_model)
@@ -216,7 +216,7 @@ def _check_model(name: str | None) -> None:
 
 
 def _of_issues(kinds: Mapping[Path, str | None], options: ReportOptions) -> IssueReport:
-    from refute_lab.swt.filtering import filters_of, read_filter
+    from refute_lab.swt.repair import filters_of, read_filter
 
     runs = [path for path, kind in kinds.items() if kind != "filter"]
     found = [read_filter(path) for path, kind in kinds.items() if kind == "filter"]
@@ -236,8 +236,7 @@ def _studies(
 ) -> list[Study]:
     """One study for each dataset."""
     from refute_lab.datasets.swe import load_issues
-    from refute_lab.swt.measures import is_day, on_common, read_graded
-    from refute_lab.swt.study import study
+    from refute_lab.swt.study import is_day, on_common, read_graded, study
 
     cutoff = options.cutoff
     if cutoff is not None and not is_day(cutoff):

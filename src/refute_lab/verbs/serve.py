@@ -58,8 +58,8 @@ def command(options: ServeOptions) -> int:
     what was asked is answered. See docs/serve.md.
     """
     need("serve", "refute serve")
+    from refute_lab.serving.requests import Tokens, read_tokens
     from refute_lab.serving.server import serve
-    from refute_lab.serving.tenants import Tokens, read_tokens
 
     text, source = os.environ.get(_TOKENS), _TOKENS
     if options.token_file is not None:

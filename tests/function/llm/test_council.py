@@ -17,7 +17,7 @@ from refute.function.methods.council import CouncilOptions
 from refute.function.methods.judging import BestOfOptions, JudgeOptions
 from refute.function.methods.regenerate import CodeTOptions, RegenerateOptions
 from refute.models.contract import Message
-from refute_lab.benches.records import work_of
+from refute_lab.benches import work_of
 
 from .scripted import DirectAsker, TrustingBox, asker, trace_of
 

@@ -9,22 +9,20 @@ import pytest
 
 from refute.issue.drafting.original import steady
 from refute.workspace.contract import Workspace
-from refute_lab.baselines.aci_actions import (
+from refute_lab.baselines.aci import (
     LONGEST_COMMAND,
     OUTPUT,
+    Action,
     Actions,
+    Misused,
     broken_syntax,
+    documentation,
+    native_tools,
+    read_text,
     replaced,
     runs_tests,
     shown,
     undefined_names,
-)
-from refute_lab.baselines.aci_commands import (
-    Action,
-    Misused,
-    documentation,
-    native_tools,
-    read_text,
 )
 
 from ..projects import Project

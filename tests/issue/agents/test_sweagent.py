@@ -11,7 +11,7 @@ from refute.errors import ContextTooLong, InputError, ModelUnavailable
 from refute.issue.drafting.original import Original
 from refute.models.contract import Completion, Message
 from refute.workspace.contract import Recipe
-from refute_lab.baselines.aci_commands import collapsed
+from refute_lab.baselines.aci import collapsed
 from refute_lab.baselines.methods.swe_agent import command_of_tests, swe_agent, swe_agent_plus
 
 from ..projects import Project

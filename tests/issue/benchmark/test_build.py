@@ -22,19 +22,21 @@ from refute.workspace.patches import test_files, touched_files
 from refute.workspace.repositories import find_clone
 from refute_lab.datasets.swe import load_issues
 from refute_lab.runs.journal import Journal
-from refute_lab.swt.build import BuildSettings, BuiltBenchmark, Place, build
-from refute_lab.swt.pull_requests import (
+from refute_lab.swt.build import (
     RECORDS,
+    BuildSettings,
+    BuiltBenchmark,
     Issue,
+    Place,
     Pull,
+    build,
     change_of,
     measured,
     read_issues,
     read_pulls,
     resolved_issues,
 )
-from refute_lab.swt.states import PatchedState, state_reports
-from refute_lab.swt.verdict import counted_lines
+from refute_lab.swt.verdict import PatchedState, counted_lines, state_reports
 from refute_lab.swt.workspaces import recipe_of_row
 from refute_lab.verbs.data_issues import benchmark_figures, build_swt, codebase, own_releases
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 from refute.core.problems import IssueKey
 from refute.workspace.contract import TestReport
 from refute.workspace.running import NO_TESTS
-from refute_lab.swt.grade import Evidence, IssueGrade, covered_by
-from refute_lab.swt.grade_records import GradeRecord, summarize
+from refute_lab.swt.grade import Evidence, GradeRecord, IssueGrade, covered_by, summarize
 from refute_lab.swt.tasks import with_golden_lines
 from refute_lab.swt.verdict import Verdict, change_coverage, counted_lines, executable_lines
 

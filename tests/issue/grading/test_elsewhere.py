@@ -13,15 +13,11 @@ import pytest
 
 import refute_lab
 from refute_lab.datasets.swe import IssueItem
-from refute_lab.runs.executors import Executor, Workers, executor_of
-from refute_lab.runs.run import Run
-from refute_lab.swt.filtering import RECORDS as FILTER_RECORDS
-from refute_lab.swt.filtering import FilterSettings, FilterTask
-from refute_lab.swt.grade import Terms
-from refute_lab.swt.grade_records import RECORDS, read_evidence
-from refute_lab.swt.predictions import Prediction
-from refute_lab.swt.repair import FIX_RECORDS, RepairSettings
-from refute_lab.swt.tasks import GradingSettings, GradingTask, work_on
+from refute_lab.runs.executors import Executor, Run, Workers, executor_of
+from refute_lab.swt.grade import RECORDS, Terms, read_evidence
+from refute_lab.swt.repair import FIX_RECORDS, FilterSettings, FilterTask, RepairSettings
+from refute_lab.swt.repair import RECORDS as FILTER_RECORDS
+from refute_lab.swt.tasks import GradingSettings, GradingTask, Prediction, work_on
 from refute_lab.verbs.data import prepare
 
 from ..projects import NO_PLUGINS, Project

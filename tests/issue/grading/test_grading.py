@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from refute_lab.runs.journal import read_header
-from refute_lab.swt.grade_records import read_evidence
+from refute_lab.swt.grade import read_evidence
 
 from ..shop import PATCH, TEST_PATCH, TESTS, Shop, diff, new_file
 

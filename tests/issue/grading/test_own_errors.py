@@ -12,10 +12,8 @@ from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.probe import _report
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs.journal import ErrorRecord, WithFiles, as_data
-from refute_lab.swt.grade import Terms
-from refute_lab.swt.grade_records import GradeRecord
-from refute_lab.swt.predictions import Prediction
-from refute_lab.swt.tasks import GradingSettings, GradingTask, _work
+from refute_lab.swt.grade import GradeRecord, Terms
+from refute_lab.swt.tasks import GradingSettings, GradingTask, Prediction, _work
 from refute_lab.swt.verdict import attributed, golden_runs
 
 from ..shop import KEY, TESTS, Shop, diff, new_file

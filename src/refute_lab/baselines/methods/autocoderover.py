@@ -27,7 +27,7 @@ from refute.issue.edits import Files, read_edits
 from refute.models.contract import Message, Sampling
 from refute.prompts import render
 from refute.source.syntax import first_line, parse_expression, parse_module
-from refute_lab.baselines.aci_commands import ask_within
+from refute_lab.baselines.aci import ask_within
 
 # -- codesearch ------------------------------------------------------------------------------------
 

@@ -29,9 +29,9 @@ from refute.issue.drafting.original import fix_submission, submission
 from refute.models.contract import Completion, Message, Sampling
 from refute.prompts import render
 from refute.workspace.contract import Recipe
-from refute_lab.baselines.aci_actions import Actions
-from refute_lab.baselines.aci_commands import (
+from refute_lab.baselines.aci import (
     Action,
+    Actions,
     Misused,
     ask_within,
     documentation,
