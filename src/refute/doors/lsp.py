@@ -50,7 +50,7 @@ def diagnostic(one: CheckedFunction, checked: CheckedFile) -> types.Diagnostic:
 def _name(one: CheckedFunction, checked: CheckedFile) -> types.Range:
     text = checked.before
     start = sum(len(line) + 1 for line in text.split("\n")[: one.line - 1])
-    stop = (text + "\n").index("\n", start)
+    stop = len(text[start:].partition("\n")[0]) + start
     name = one.function.rpartition(".")[2]
     if found := re.compile(rf"\bdef\s+({re.escape(name)})\b").search(text, start, stop):
         start, stop = found.span(1)
