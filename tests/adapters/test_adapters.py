@@ -29,7 +29,6 @@ from refute_lab.adapters.scoring import (
     reward_func,
     score,
 )
-from refute_lab.adapters.tracking import tracking
 from refute_lab.cheats import CHEATS
 from refute_lab.rewards import Grader
 from tests.adapters.recorded import install
@@ -280,30 +279,6 @@ def test_rows_that_are_none(tmp_path: Path) -> None:
     path.write_text('{"id": "a"}\n')
     with pytest.raises(InputError, match=r"line 1: .*missing required field"):
         list(read_rows(path))
-
-
-def test_tracking_sends_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As trackio 0.43.0, wandb 0.31.0 and mlflow-skinny 3.17.2 were called."""
-    sent: list[Any] = []
-    package = SimpleNamespace(
-        init=lambda project, name: sent.append((project, name)),
-        log=lambda numbers, step: sent.append((numbers, step)),
-        finish=lambda: sent.append("end"),
-        set_experiment=lambda project: sent.append(project),
-        start_run=lambda run_name: sent.append(run_name),
-        log_metrics=lambda numbers, step: sent.append((numbers, step)),
-        end_run=lambda: sent.append("end"),
-    )
-    record = {"step": 3, "loss": 1, "what": "text", "good": True}
-    for name, begun in (("wandb", [("p", "n")]), ("mlflow", ["p", "n"])):
-        monkeypatch.setitem(sys.modules, name, package)  # type: ignore[arg-type]
-        sent.clear()
-        with tracking(name, project="p", name="n") as report:
-            report(record)
-            report({"step": 4, "what": "text"})
-        assert sent == [*begun, ({"loss": 1.0}, 3), "end"]
-    with pytest.raises(InputError, match="none of trackio, wandb, mlflow"), tracking("hm"):
-        pass
 
 
 def test_a_server_grades_where_the_environment_names_one(monkeypatch: pytest.MonkeyPatch) -> None:

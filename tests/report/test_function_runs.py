@@ -20,6 +20,7 @@ from refute_lab.verbs.report import FunctionReport
 from refute_lab.verbs.report import report as refute_report
 
 from .function_runs import record, write_run
+from .pages import tables_of
 
 QWEN = "openai:Qwen/Qwen2.5-Coder-7B-Instruct"
 
@@ -43,25 +44,26 @@ def runs(tmp_path: Path) -> Runs:
     return Runs(tmp_path)
 
 
-def document(*folders: Path, **options: Any) -> dict[str, Any]:
-    return refute_report(*folders, **options).to_dict()
+def tables(*folders: Path, **options: Any) -> dict[str, list[list[Any]]]:
+    return tables_of(refute_report(*folders, **options).to_dict())
 
 
 def test_two_runs_are_compared_on_the_same_problems(runs: Runs) -> None:
     first = runs.add("a", range(7), range(10))
     second = runs.add("b", [0, 1, 9], range(2, 12), vote=False)
-    found = document(first, second)
-    assert found["datasets"] == [{"name": "he-fix", "common": 8, "differ": True}]
-    pair = next(one for one in found["pairs"] if one["metric"] == "code_accuracy")
-    assert (pair["n"], pair["better"], pair["worse"]) == (8, 5, 1)
-    assert pair["p"] == pair["adjusted"] == mcnemar(5, 1)
+    pairs = tables(first, second)["pairs"]
+    *counts, difference, p, adjusted = next(row for row in pairs if row[1] == "code")
+    assert counts[2:] == [8, 5, 1]
+    assert p == adjusted == mcnemar(5, 1)
+    assert difference == pytest.approx(50)
+    (grid,) = refute_report(first, second).chosen(["pairs"])
+    cell = next(row.cells[5] for row in grid.rows if row.cells[1].text == "code")
     wanted = paired_interval(5, 1, 8)
-    assert pair["interval"] == pytest.approx([wanted.low, wanted.high])
-    assert pair["difference"] == pytest.approx(4 / 8)
+    assert (cell.low, cell.high) == pytest.approx((100 * wanted.low, 100 * wanted.high))
     text = str(refute_report(first, second))
     assert "warning: the runs cover different problems (10 each, 8 in common)" in text
-    common = document(first, second, common=True)
-    assert [run["n"] for run in common["runs"]] == [8, 8]
+    common = tables(first, second, common=True)
+    assert [row[1] for row in common["figures"]] == [8, 8]
     assert "warning" not in str(refute_report(first, second, common=True))
 
 
@@ -69,9 +71,8 @@ def test_several_runs_of_a_problem_are_one_pair(runs: Runs) -> None:
     rows = [record("HumanEval/1", passes=True), record("HumanEval/1", passes=False)]
     rows[1]["id"] = "HumanEval/1 run 2"
     twice = write_run(runs.folder / "twice", rows, runs=2, method="random")
-    pair = document(twice, runs.add("b", [1], [1]))["pairs"][0]
-    assert (pair["n"], pair["better"], pair["worse"]) == (1, 0, 1)
-    assert pair["difference"] == -0.5
+    pair = tables(twice, runs.add("b", [1], [1]))["pairs"][0]
+    assert pair[2:6] == [1, 0, 1, -50]
 
 
 def test_runs_of_other_options_do_not_overwrite_each_others_points(runs: Runs) -> None:
@@ -125,11 +126,9 @@ def test_votes_that_were_asked_for_by_a_question_stand_beside_the_papers_figures
         runs.folder / "a", rows, model=QWEN, m=3, preset="paper", evaluation="paper", guard=False,
         raises=False, shown="last", vote_by="continuation",
     )  # fmt: skip
-    found = document(folder)
+    beside = tables(folder)["paper"]
     fell_back = continued is False
-    assert found["runs"][0]["votes_by_question"] == (4 if fell_back else 0)
-    wanted = [["vote_by=question"] if fell_back else []] * 4
-    assert [one["settings_differ"] for one in found["paper"]] == wanted
+    assert [row[7:] for row in beside] == [["vote_by=question"] * fell_back] * 4
     report = refute_report(folder)
     assert isinstance(report, FunctionReport)
     (main,) = report.chosen(["figures"])
@@ -143,8 +142,8 @@ def test_votes_that_were_asked_for_by_a_question_stand_beside_the_papers_figures
 
 def test_a_run_that_is_given_tests_is_another_experiment(runs: Runs) -> None:
     shared = {"model": QWEN, "m": 3, "guard": False}
-    assert document(runs.add("bare", [0], range(4), **shared))["paper"]
-    assert not document(runs.add("given", [0], range(4), failing_tests=1, **shared))["paper"]
+    assert tables(runs.add("bare", [0], range(4), **shared))["paper"]
+    assert "paper" not in tables(runs.add("given", [0], range(4), failing_tests=1, **shared))
 
 
 def test_table_3_has_a_row_for_each_judge_one_sample_and_the_perfect_judge(runs: Runs) -> None:

@@ -14,7 +14,7 @@ from refute.doors import command_line
 from refute_lab.swt.study import by_date, by_length, pass_at, read_graded
 from refute_lab.verbs.report import report as refute_report
 
-from .pages import HOSTILE, Page
+from .pages import HOSTILE, Page, tables_of
 
 PATCH = "--- a/m.py\n+++ b/m.py\n@@ -1,1 +1,1 @@\n-x = 1\n+x = 2\n"
 LINE = [["m.py", 1]]
@@ -119,69 +119,54 @@ def runs(tmp_path: Path) -> Runs:
     return Runs(tmp_path)
 
 
-def report(capsys: pytest.CaptureFixture[str], *words: str | Path) -> dict[str, Any]:
+def report(capsys: pytest.CaptureFixture[str], *words: str | Path) -> dict[str, list[list[Any]]]:
     assert command_line.run(["report", *map(str, words), "--format", "json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["filters"] == []
-    (study,) = document["studies"]
-    assert isinstance(study, dict)
-    return study
+    return tables_of(json.loads(capsys.readouterr().out))
 
 
 def test_the_tables(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     first = runs.grades("first", range(10))
     second = runs.grades("second", [0, 1, 15], errors=[9])
-    study = report(capsys, first, second)
-    one, two = study["runs"]
-    values = {name: figure["value"] for name, figure in one["metrics"].items()}
-    assert values["success"] == values["fail_to_pass"] == 0.5
-    assert values["applicable"] == values["fail_to_any"] == 0.55
-    assert (values["coverage"], values["coverage_success"]) == (0.25, 0.5)
-    assert values["coverage_other"] == 0.0
-    assert (two["n"], len(two["errors"])) == (19, 1)
-    by_repository, lengths = study["breakdowns"]
-    django, requests = by_repository["groups"]
-    assert (django["group"], django["instances"]) == ("django/django", 12)
-    assert django["success"]["first"]["successes"] == 10
-    assert django["success"]["second"]["n"] == 11, "what has no grade is not counted"
-    assert django["success"]["first"]["interval"] == pytest.approx([0.552, 0.953], abs=1e-3)
-    assert requests["success"]["second"]["successes"] == 1
-    assert [group["instances"] for group in lengths["groups"]] == [10, 10]
-    assert study["overlap"] == {
-        "n": 19,
-        "ideal_ensemble": 10,
-        "regions": [
-            {"runs": ["first"], "instances": 7},
-            {"runs": ["first", "second"], "instances": 2},
-            {"runs": ["second"], "instances": 1},
-        ],
-    }
-    (pair,) = study["pairs"]
-    assert (pair["n"], pair["only_first"], pair["only_second"]) == (19, 7, 1)
-    assert pair["p"] == pair["adjusted"] == pytest.approx(2 * 9 / 256)
-    assert pair["difference"] == pytest.approx(6 / 19)
-    assert pair["interval"][0] < 6 / 19 < pair["interval"][1]
+    tables = report(capsys, first, second)
+    one, two = tables["figures"]
+    assert one[:2] == ["first", 20]
+    # A, F→×, F→P; S, ΔC, ΔC of S, ΔC of others
+    assert [*one[2:5], *one[6:]] == pytest.approx([55, 55, 50, 50, 25, 50, 0])
+    assert two[1] == 19
+    (repositories,) = refute_report(first, second).chosen(["by-repository"])
+    assert repositories.heads == ("", "django/django", "psf/requests")
+    sizes, of_first, of_second = tables["by-repository"]
+    assert sizes == ["instances", 12, 8]
+    assert of_first[1] == pytest.approx(100 * 10 / 12)
+    cell = repositories.rows[1].cells[1]
+    assert (cell.low, cell.high) == pytest.approx((55.2, 95.3), abs=0.1)
+    assert of_second[1:] == pytest.approx([100 * 2 / 11, 100 / 8]), "no grade is not counted"
+    assert tables["by-length"][0][1:] == [10, 10]
+    assert tables["overlap"] == [
+        ["first", 7],
+        ["all", 2],
+        ["second", 1],
+        ["the ideal ensemble", 10],
+    ]
+    ((*counts, difference, p, adjusted),) = tables["pairs"]
+    assert counts == ["first / second", 19, 2, 7, 1]
+    assert p == adjusted == pytest.approx(2 * 9 / 256)
+    assert difference == pytest.approx(600 / 19)
 
 
 def test_a_run_of_bench_with_samples(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     folder = runs.bench("b", [[0, 1], [0, 1], [1, 2], [1]], model="openai:m")
-    study = report(capsys, folder)
-    run, oracle = study["runs"]
-    assert (run["metrics"]["success"]["value"], oracle["metrics"]["success"]["value"]) == (
-        0.1,
-        0.15,
-    )
-    assert oracle["label"] == "pass@3 of libro"
-    assert [figure["value"] for figure in run["pass_at"]] == pytest.approx(
-        [(1 + 1 / 3 + 1 / 3) / 20, (1 + 2 / 3 + 2 / 3) / 20, 3 / 20]
-    )
-    assert run["cost"]["usd"] == pytest.approx(5.0)
-    assert run["cost"]["usd_per_instance"] == pytest.approx(0.25)
-    assert run["cost"]["usd_per_success"] == pytest.approx(2.5)
-    assert (run["cost"]["samples"], run["cost"]["tokens"]) == (60, 20_000)
-    assert oracle["cost"] is None
-    assert study["pairs"] == [], "an oracle is no method to compare with"
-    assert study["overlap"]["ideal_ensemble"] == 2
+    tables = report(capsys, folder)
+    assert [(row[0], row[6]) for row in tables["figures"]] == [
+        ("libro", pytest.approx(10)),
+        ("pass@3 of libro", pytest.approx(15)),
+    ]
+    [[_, *pass_at_k]] = tables["samples"]
+    assert pass_at_k == pytest.approx([5 * (1 + 1 / 3 + 1 / 3), 5 * (1 + 2 / 3 + 2 / 3), 15])
+    [cost] = tables["cost"]
+    assert cost[:4] == ["libro", 20, 60, 20_000], "an oracle has no cost"
+    assert cost[4:7] == pytest.approx([5.0, 0.25, 2.5])
+    assert "pairs" not in tables, "an oracle is no method to compare with"
     # The folder of its grades is the same run.
     (same,) = read_graded(folder / "grades" / "predictions")
     assert (same.method, same.model, len(same.work)) == ("libro", "openai:m", 20)
@@ -195,8 +180,7 @@ def test_models_and_contexts_tell_runs_apart(
         runs.bench("b", [[1]], model="m", code_patch="golden", patch_may_be_wrong=True),
         runs.bench("c", [[1]], model="m", test_files="golden"),
     ]
-    labels = [run["label"] for run in report(capsys, *folders)["runs"]]
-    assert labels == [
+    assert [row[0] for row in report(capsys, *folders)["figures"]] == [
         "libro",
         "libro, golden patch, told that it may be wrong",
         "libro, golden test files",
@@ -206,13 +190,11 @@ def test_models_and_contexts_tell_runs_apart(
 def test_solving_tests_and_solving_fixes(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     results = runs.folder / "agent.json"
     results.write_text(json.dumps({"resolved": [*IDS[:5], "elsewhere-1"], "applied": IDS}))
-    study = report(capsys, runs.grades("first", range(10)), "--fixes", results)
-    found = study["fixes"]["agent"]["first"]
-    assert (found["both"], found["only_tests"], found["only_fixes"]) == (5, 5, 0)
-    assert found["neither"] == 10
-    assert found["expected"] == 2.5
+    [row] = report(capsys, runs.grades("first", range(10)), "--fixes", results)["fixes"]
+    # n, tests, fixes, both, so many if independent
+    assert row[:6] == ["first", 20, 10, 5, 5, 2.5]
     # 252 of 15504 ways to choose five of twenty lie within the ten; and as many outside them.
-    assert found["p"] == pytest.approx(2 * 252 / 15504)
+    assert row[7] == pytest.approx(2 * 252 / 15504)
     results.write_text('{"other": 1}')
     assert command_line.run(["report", str(runs.folder / "first"), "--fixes", str(results)]) == 2
     assert "resolved" in capsys.readouterr().err
@@ -237,7 +219,7 @@ def test_runs_are_restricted_to_their_common_instances(
     text = str(refute_report(first, second))
     assert "warning: the runs cover different instances (18 to 20 each, 18 in common)" in text
     found = refute_report(first, second, common=True)
-    assert [run["n"] for run in found.to_dict()["studies"][0]["runs"]] == [18, 18]
+    assert [row[1] for row in tables_of(found.to_dict())["figures"]] == [18, 18]
     assert "warning" not in str(found)
     nothing = runs.grades("nothing", [], errors=range(20))
     assert command_line.run(["report", str(first), str(nothing), "--set", "common=true"]) == 2
@@ -357,12 +339,10 @@ def test_filters_of_a_run_are_reported_with_it(
     document = json.loads(capsys.readouterr().out)
     again = refute_report(folder)
     assert again.to_dict() == document, "the same document as in a program"
-    (one,) = document["filters"]
-    assert (one["unfiltered"]["precision"], one["filtered"]["precision"]) == (0.25, 0.5)
-    assert (one["filtered"]["recall"], len(one["errors"])) == (0.5, 1)
-    assert [point["precision"] for point in one["curve"]] == [1.0, 0.5]
-    (found,) = document["studies"][0]["fixes"].values()
-    assert (found["libro"]["both"], found["libro"]["only_tests"]) == (2, 2)
+    every, kept, sure = tables_of(document)["filter"]
+    assert (every[3], *kept[3:], sure[3]) == (25, 50, 50, 100)
+    [[_, _, tests, _, both, *_]] = tables_of(document)["fixes"]
+    assert (tests, both) == (4, 2)
     # Alone it is reported as well, and given twice it is there once.
     page = runs.folder / "page.html"
     assert command_line.run(["report", str(filtered), "-o", str(page)]) == 0
@@ -374,7 +354,7 @@ def test_filters_of_a_run_are_reported_with_it(
     assert HOSTILE in "".join(read.words)
     assert "script" not in read.tags
     assert command_line.run(["report", str(folder), str(filtered), "--format", "json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["filters"]) == 1
+    assert capsys.readouterr().out.count('"filter"') == 1
 
 
 def test_samples_with_trouble_are_left_out(runs: Runs) -> None:

@@ -15,13 +15,11 @@ from select import select
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from refute.core.extras import missing
 from refute.errors import InputError, SandboxUnavailable
 from refute_lab import rewards
 from refute_lab.cheats import CHEATS
-from refute_lab.serving.server import document as openapi
 
 from .servers import ADD, RIGHT, SLEEPS, TOKENS, Server, descendants, serving, wait_for
 
@@ -50,11 +48,6 @@ def server() -> Iterator[Server]:
         yield one
 
 
-def validate(name: str, document: Any) -> None:
-    whole = {"$ref": f"#/components/schemas/{name}", "components": openapi()["components"]}
-    Draft202012Validator(whole).validate(document)
-
-
 def asked(program: str, task: Any = ADD, **more: Any) -> dict[str, Any]:
     return {"program": program, "task": {**task, "seconds": 0.3}, **more}
 
@@ -71,10 +64,8 @@ def test_the_same_verdicts_as_in_process(server: Server) -> None:
     with rewards.Grader(1) as grader:
         for program in [RIGHT, half, *HOSTILE]:
             body = asked(program, partial=True)
-            validate("Grade", body)
             answer = server.ask("/v1/grade", body)
             assert answer.status == 200, answer.body
-            validate("Verdict", answer.json)
             task = rewards.Task.from_json(body["task"])
             here = json.loads(json.dumps(grader.grade(program, task, partial=True).to_json()))
             assert without_time(answer.json) == without_time(here)
@@ -141,10 +132,8 @@ def test_what_a_generated_test_is_worth(server: Server) -> None:
     with rewards.Remote(server.url, TOKENS["ann"]) as remote, rewards.Grader(1) as grader:
         for test, *worth in cases:
             body = {"test": test, "reference": RIGHT, "faulty": faulty, "entry_point": "f"}
-            validate("GradeTest", body)
             answer = server.ask("/v1/test_reward", body)
             assert answer.status == 200, answer.body
-            validate("TestReward", answer.json)
             assert [answer.json[name] for name in ("attack", "accuracy", "both")] == worth, test
             given = (
                 test
@@ -164,7 +153,6 @@ def test_a_batch_is_streamed_in_its_order(server: Server) -> None:
     programs = [RIGHT, "def f(x): return x", SLEEPS, RIGHT, HOSTILE[0]]
     tasks = {"add": {**ADD, "tests": ADD["tests"][:1]}}
     body = {"tasks": tasks, "items": [{"program": one, "task": "add"} for one in programs]}
-    validate("GradeBatch", body)
     connection = server.connect()
     headers = {"Authorization": f"Bearer {TOKENS['ann']}"}
     connection.request("POST", "/v1/grade_batch", json.dumps(body), headers)
@@ -174,8 +162,6 @@ def test_a_batch_is_streamed_in_its_order(server: Server) -> None:
     while line := response.readline():
         lines.append(json.loads(line))
     connection.close()
-    for one in lines:
-        validate("BatchLine", one)
     assert [one["index"] for one in lines] == [0, 1, 2, 3, 4]
     assert [one["verdict"]["passed"] for one in lines] == [True, False, True, True, False]
 
@@ -191,7 +177,6 @@ def test_a_problem_of_a_dataset_by_its_id(tmp_path: Path) -> None:
     with serving("--jobs", "1", *options) as server:
         for program, passed in ((RIGHT, True), ("def f(x): return x", False), (RIGHT, True)):
             body = {"program": program, "dataset": "jsonl", "problem": "t/1"}
-            validate("Grade", body)
             assert server.ask("/v1/grade", body).json["passed"] is passed
         answer = server.ask("/v1/grade", {**body, "problem": "t/2"})
         assert answer.status == 422
@@ -251,7 +236,6 @@ def test_a_bad_request_is_one_line(
     server: Server, path: str, body: Any, status: int, line: str
 ) -> None:
     answer = server.ask(path, body)
-    validate("Error", answer.json)
     assert (answer.status, answer.error[: len(line)]) == (status, line)
 
 
@@ -276,10 +260,6 @@ def test_without_tokens_no_web_page_may_ask() -> None:
 
 
 def test_what_is_told(server: Server) -> None:
-    document = server.ask("/openapi.json").json
-    assert document["openapi"] == "3.1.0"
-    asked_by = {path for path, one in document["paths"].items() if "post" in one}
-    assert asked_by >= {"/v1/grade", "/v1/grade_batch", "/v1/stdio", "/v1/assert"}
     before = server.measure('refute_verdicts_total{passed="yes"}')
     server.ask("/v1/grade", asked(RIGHT))
     assert server.measure('refute_verdicts_total{passed="yes"}') == before + 1

@@ -11,7 +11,6 @@ from refute.errors import InputError
 from refute_lab.train.data import DataSettings
 from refute_lab.train.settings import SftSettings
 from refute_lab.train.tokens import read_examples, rough_estimate, rows_seen
-from refute_lab.verbs.train import train
 
 
 def test_the_last_step_of_an_epoch_takes_what_is_left() -> None:
@@ -46,8 +45,6 @@ def test_a_row_of_a_later_turn(tmp_path: Path) -> None:
             read_examples(data)
 
 
-def test_who_makes_the_data_has_to_be_said(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="--data-model none"):
-        train(tmp_path, tmp_path / "out", model="x")
+def test_settings_that_make_no_sense() -> None:
     with pytest.raises(InputError, match="at least 1"):
         DataSettings(rows_per_fault=0)

@@ -25,7 +25,6 @@ from refute_lab.report.grids import (
     count_cell,
     difference_cell,
     estimate_cell,
-    number,
     row_of,
     text_cell,
 )
@@ -324,29 +323,6 @@ def _match(figure: PaperFigure, here: Estimate, key: RunKey) -> Match:
     )
     model = figure.model if other and figure.model != "-" else ""
     return Match(figure, here, key.problems, model, differing)
-
-
-def match_document(label: str, match: Match) -> dict[str, Any]:
-    """For JSON: both figures (percent figures as shares in [0, 1]), the difference, and where."""
-    figure, difference = match.figure, match.difference
-    return {
-        "run": label,
-        "metric": figure.metric,
-        "unit": "share" if figure.unit == "percent" else figure.unit,
-        "value": match.here.value,
-        "paper": match.paper,
-        "difference": difference.value,
-        "interval": [number(difference.low), number(difference.high)],
-        "version": figure.version,
-        "table": figure.table,
-        "dataset": figure.dataset,
-        "model": figure.model,
-        "method": figure.method,
-        "model_differs": bool(match.model),
-        "problems": match.problems,
-        "paper_problems": figure.size,
-        "settings_differ": list(match.differing),
-    }
 
 
 PAPER_MODELS = {

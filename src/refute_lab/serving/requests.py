@@ -18,7 +18,7 @@ from msgspec import Meta
 from refute.core.storage import parse_json
 from refute.errors import InputError
 from refute_lab.rewards import Task, Test
-from refute_lab.rewards.task import Demands, Kind, TaskData, TestData
+from refute_lab.rewards.task import Demands, Kind, TestData
 
 MOST_MEMORY = 4 << 30
 """Bytes that a program may ask for."""
@@ -98,51 +98,35 @@ class Bounds:
         return Named(dataset, problem)
 
 
-def _named(kind: type[Any], *others: dict[str, Any]) -> Meta:
-    """Name in the schema the parts that `Task.from_json` reads later."""
-    ref = {"$ref": f"#/components/schemas/{kind.__name__}"}
-    return Meta(extra_json_schema={"anyOf": [ref, *others]})
-
-
-_TASK = _named(TaskData)
-
-
 class Grade(msgspec.Struct, forbid_unknown_fields=True):
     """One program, and a task or a problem of a dataset."""
 
-    program: Annotated[str, Meta(description="Source of a module.")]
-    task: Annotated[Any, _TASK] = None
+    program: str
+    """Source of a module."""
+    task: Any = None
     dataset: str = ""
     problem: str = ""
-    partial: Annotated[
-        bool, Meta(description="Whether the reward is the share of tests that are passed.")
-    ] = False
-
-
-class Item(Grade):
-    """One program of many; `task` may be the name of one of `tasks`."""
-
-    task: Annotated[Any, _named(TaskData, {"type": "string"})] = None
+    partial: bool = False
+    """Whether the reward is the share of tests that are passed."""
 
 
 class GradeBatch(msgspec.Struct, forbid_unknown_fields=True):
     """Many programs."""
 
-    items: list[Item]
-    tasks: Annotated[
-        dict[str, Annotated[Any, _TASK]], Meta(description="Tasks that items name.")
-    ] = {}
-    partial: Annotated[bool, Meta(description="Of all items.")] = False
+    items: list[Grade]
+    """The `task` of one may be the name of one of `tasks`."""
+    tasks: dict[str, Any] = {}
+    partial: bool = False
+    """Of all items."""
 
 
 class GradeTest(Demands, forbid_unknown_fields=True, kw_only=True):
     """A generated test: a call, or the source of a file of asserts."""
 
     test: str | TestData
-    reference: Annotated[str, Meta(description="A right program.")]
-    faulty: Annotated[
-        list[str], Meta(min_length=1, description="Programs that the test should tell from it.")
-    ]
+    reference: str
+    faulty: Annotated[list[str], Meta(min_length=1)]
+    """Programs that the test should tell from it."""
 
 
 _ANY_TEST = "assert True"

@@ -15,10 +15,8 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import uvicorn
@@ -47,15 +45,12 @@ from refute.errors import (
 from refute.sandbox.local import LocalSandbox
 from refute_lab.datasets import function_datasets, load
 from refute_lab.rewards import Grader, Task, Test, TestReward, Verdict
-from refute_lab.rewards.task import Kind, TaskData
+from refute_lab.rewards.task import Kind
 from refute_lab.serving.requests import (
     Asked,
     Bounds,
     Busy,
     Full,
-    Grade,
-    GradeBatch,
-    GradeTest,
     Held,
     Job,
     Known,
@@ -210,70 +205,11 @@ class Verdicts:
         return found
 
 
-# -- openapi ---------------------------------------------------------------------------------------
-
-
-_ASKED = {
-    "/v1/grade": ("Grade", "Verdict", "One program by a task's tests, of any kind."),
-    "/v1/stdio": ("Grade", "Verdict", "One program that reads an input and prints."),
-    "/v1/assert": ("Grade", "Verdict", "One program by a file of asserts."),
-    "/v1/test_reward": ("GradeTest", "TestReward", "A generated test, by what it tells apart."),
-    "/v1/grade_batch": ("GradeBatch", "BatchLine", "Many programs; a line for each, in order."),
-}
-"""Path -> what is asked, what is answered, in words."""
-_TOLD = {
-    "/healthz": ("application/json", "Whether there is a sandbox."),
-    "/metrics": ("text/plain", "Counters, for Prometheus."),
-    "/openapi.json": ("application/json", "This document."),
-}
-_REFUSALS = {
-    "400": "The body is not JSON.",
-    "401": "No token, or one that is not known.",
-    "403": "Without tokens only programs of this machine may ask.",
-    "408": "The body did not arrive in time.",
-    "413": "The body, or the batch, is too large.",
-    "415": "The body is compressed.",
-    "422": "The JSON does not say what is needed.",
-    "429": "The line is full; Retry-After says when to ask again.",
-    "500": "A fault of refute's own; never a verdict.",
-    "503": "No sandbox; never a verdict. Retry-After says when to ask again.",
-}
-
-
-@cache
-def document() -> dict[str, Any]:
-    """The whole document."""
-    refused = {code: _response(line, "Error") for code, line in _REFUSALS.items()}
-    paths: dict[str, Any] = {}
-    for path, (asked, answered, line) in _ASKED.items():
-        media = "application/x-ndjson" if answered == "BatchLine" else "application/json"
-        paths[path] = {
-            "post": {
-                "summary": line,
-                "security": [{"bearer": []}, {}],
-                "requestBody": {"required": True, "content": _content(asked)},
-                "responses": {"200": _response("The answer.", answered, media), **refused},
-            }
-        }
-    for path, (media, line) in _TOLD.items():
-        ok = {"description": line, "content": {media: {}}}
-        paths[path] = {"get": {"summary": line, "responses": {"200": ok}}}
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "refute serve", "version": version("refute")},
-        "paths": paths,
-        "components": {
-            "schemas": _schemas(),
-            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
-        },
-    }
-
-
 class BatchLine(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Answer for one program of many; without a verdict 503 (sandbox unavailable), 500 (internal
     error) or 422."""
 
-    index: Annotated[int, msgspec.Meta(ge=0)]
+    index: int
     verdict: Verdict | msgspec.UnsetType = msgspec.UNSET
     status: int | msgspec.UnsetType = msgspec.UNSET
     error: str | msgspec.UnsetType = msgspec.UNSET
@@ -282,26 +218,8 @@ class BatchLine(msgspec.Struct, kw_only=True, omit_defaults=True):
 class Error(msgspec.Struct):
     """The reason for a missing answer."""
 
-    error: Annotated[str, msgspec.Meta(description="What is wrong, in one line.")]
-
-
-def _schemas() -> dict[str, Any]:
-    asked = (TaskData, Grade, GradeBatch, GradeTest)
-    kinds = (*asked, Verdict, TestReward, BatchLine, Error)
-    template = "#/components/schemas/{name}"
-    _, parts = msgspec.json.schema_components(kinds, ref_template=template)
-    for name in ("Verdict", "TestResult", "TestReward"):  # as written, no field is left out
-        parts[name]["required"] = [*parts[name]["properties"]]
-    parts["BatchLine"]["oneOf"] = [{"required": ["verdict"]}, {"required": ["status", "error"]}]
-    return parts
-
-
-def _content(name: str, media: str = "application/json") -> dict[str, Any]:
-    return {media: {"schema": {"$ref": f"#/components/schemas/{name}"}}}
-
-
-def _response(line: str, name: str, media: str = "application/json") -> dict[str, Any]:
-    return {"description": line, "content": _content(name, media)}
+    error: str
+    """In one line."""
 
 
 Result = TypeVar("Result")
@@ -351,10 +269,8 @@ def application(service: Service) -> Starlette:
         "/v1/test_reward": _test_reward,
         "/v1/grade_batch": _grade_batch,
     }
-    told_to_all: dict[str, Handler] = {"/healthz": _health, "/openapi.json": _openapi}
     routes = [Route(path, _Endpoint(service, one), methods=["POST"]) for path, one in asked.items()]
-    for path, handler in told_to_all.items():
-        routes.append(Route(path, _Endpoint(service, handler, known=False), methods=["GET"]))
+    routes.append(Route("/healthz", _Endpoint(service, _health, known=False), methods=["GET"]))
     routes.append(Route("/metrics", _Endpoint(service, _metrics), methods=["GET"]))
 
     async def no_such(request: Request, error: Exception) -> Response:
@@ -579,10 +495,6 @@ async def _health(service: Service, request: Request, tenant: str, stack: ExitSt
 
 async def _metrics(service: Service, request: Request, tenant: str, stack: ExitStack) -> Response:
     return Response(service.verdicts.measures.text(), media_type=CONTENT_TYPE)
-
-
-async def _openapi(service: Service, request: Request, tenant: str, stack: ExitStack) -> Response:
-    return _json(document())
 
 
 # -- server ----------------------------------------------------------------------------------------

@@ -49,9 +49,6 @@ from refute_lab.swt.verdict import (
     with_counts,
 )
 
-Mode = Literal["tests", "reproduction"]
-"""`reproduction`: the patch adds a script, and its exit status decides."""
-
 
 @dataclass(frozen=True, slots=True)
 class Terms:
@@ -63,9 +60,6 @@ class Terms:
     """Runs of each state with predicted tests; more than one finds flaky tests."""
     tests_only: bool = False
     """Drop what a patch does to files that are no tests."""
-    mode: Mode = "tests"
-    script: str | None = None
-    """The script of `reproduction`; None: the one Python file that the patch adds."""
     executable: Executable = "own"
     """Which lines of the golden patch ΔC counts (`refute_lab.swt.verdict`)."""
 
@@ -121,30 +115,22 @@ def grade_prediction(
         return _without_run(key, "no_test" if why else "empty", others, *why)
     if not file_patches(patch):
         return _without_run(key, "not_applicable", others, "it is not a unified diff")
-    script = _script(patch, terms) if terms.mode == "reproduction" else None
-    if script == "":
-        told = (
-            "a reproduction script is one new Python file; --set script=PATH names it among several"
-        )
-        return _without_run(key, "no_test", others, told)
-    files = () if script is not None else test_files(patch)
+    files = test_files(patch)
     try:
-        runnable = script is not None or _applied(patch, files, spawn)
+        runnable = _applied(patch, files, spawn)
     except PatchRejected as error:
         return _without_run(key, "not_applicable", others, str(error))
     if not runnable:
         return _without_run(key, "no_test", others, "no touched file holds a test")
-    evidence = run_states(patch, key, spawn, store, terms, slot, files, script)
+    evidence = run_states(patch, key, spawn, store, terms, slot, files)
     if isinstance(evidence, Conflict):
         verdict = Verdict("conflict", remarks=(evidence.why,), fails_before=evidence.fails_before)
         return IssueGrade(key.id, verdict, others=others)
-    return grade_evidence(evidence, key, others=others, counted=script is None)
+    return grade_evidence(evidence, key, others=others)
 
 
-def grade_evidence(
-    evidence: Evidence, key: IssueKey, *, others: Sequence[str] = (), counted: bool = True
-) -> IssueGrade:
-    """The grade that the reports amount to. `counted`: they hold executions of lines.
+def grade_evidence(evidence: Evidence, key: IssueKey, *, others: Sequence[str] = ()) -> IssueGrade:
+    """The grade that the reports amount to.
 
     Raises `WorkspaceUnavailable` when the golden tests cannot be run on the fixed code, or the
     original tests did not finish without the patch, nor did the golden ones: where only the files
@@ -161,11 +147,9 @@ def grade_evidence(
             verdict = Verdict(status, remarks=(why,))
             return IssueGrade(key.id, verdict, others=tuple(others), evidence=evidence)
     verdict = judge(*evidence.predicted, *evidence.base)
-    coverage = golden = None
-    if counted:
-        coverage = covered_by(key, evidence)
-        first, last = evidence.golden
-        golden = covered_by(key, replace(evidence, predicted=((first,), (last,))))
+    coverage = covered_by(key, evidence)
+    first, last = evidence.golden
+    golden = covered_by(key, replace(evidence, predicted=((first,), (last,))))
     return IssueGrade(key.id, verdict, coverage, golden, tuple(others), evidence)
 
 
@@ -203,14 +187,6 @@ def _is_hollow(text: str) -> bool:
     return any(line.startswith("Binary files ") for line in text.splitlines())
 
 
-def _script(patch: str, terms: Terms) -> str:
-    """Path of the script that the patch adds; "" where that is not one file."""
-    if terms.script is not None:
-        return terms.script
-    new = [p.new for p in file_patches(patch) if p.old is None and p.new and p.new.endswith(".py")]
-    return new[0] if len(new) == 1 else ""
-
-
 def _applied(patch: str, files: Sequence[str], spawn: Callable[[], Workspace]) -> bool:
     """Apply the patch to the original code; say whether any of the files holds a test."""
     with spawn() as workspace:
@@ -219,7 +195,7 @@ def _applied(patch: str, files: Sequence[str], spawn: Callable[[], Workspace]) -
 
 
 def _states(
-    patch: str, key: IssueKey, files: tuple[str, ...], script: str | None, terms: Terms
+    patch: str, key: IssueKey, files: tuple[str, ...], terms: Terms
 ) -> tuple[list[PatchedState], list[PatchedState]]:
     """The states on the original and on the fixed code: predicted ones, then base and golden, and
     the import of the golden tests' files that the base state does not run: what they and their
@@ -231,14 +207,11 @@ def _states(
     lanes = []
     for fix in ("", key.patch):
         golden = PatchedState(fix, key.test_patch, golden_files, lines, touched)
-        predicted = PatchedState(fix, patch, files, lines, touched, script=script)
+        predicted = PatchedState(fix, patch, files, lines, touched)
         kept = predicted == golden and terms.repeat == 1
-        states = [replace(predicted, kept=kept)] * terms.repeat
-        if script is None:
-            base = PatchedState(fix, "", files, lines, touched)
-            suite = replace(base, files=unrun if lines else (), import_only=True)
-            states += [base, golden, suite]
-        lanes.append(states)
+        base = PatchedState(fix, "", files, lines, touched)
+        suite = replace(base, files=unrun if lines else (), import_only=True)
+        lanes.append([*[replace(predicted, kept=kept)] * terms.repeat, base, golden, suite])
     return lanes[0], lanes[1]
 
 
@@ -258,11 +231,10 @@ def run_states(
     terms: Terms,
     slot: AbstractContextManager[Any] | None,
     files: tuple[str, ...],
-    script: str | None = None,
 ) -> Evidence | Conflict:
     """Run all states that the grade of a patch with these test files rests on. Raises
     `WorkspaceUnavailable`."""
-    before, after = _states(patch, key, files, script, terms)
+    before, after = _states(patch, key, files, terms)
     with ThreadPoolExecutor(2) as lanes:
         futures = [
             lanes.submit(run_lane, states, spawn, store, timeout=terms.timeout, slot=slot)
@@ -273,11 +245,8 @@ def run_states(
     try:
         last = futures[1].result()
     except PatchRejected as error:
-        without = first[n] if len(first) > n else NO_TESTS
-        return Conflict(str(error), fails_before(first[:n], without))
+        return Conflict(str(error), fails_before(first[:n], first[n]))
     predicted = tuple(first[:n]), tuple(last[:n])
-    if len(first) == n:
-        return Evidence(predicted)
     base = with_counts(first[n], first[n + 2]), with_counts(last[n], last[n + 2])
     return Evidence(predicted, base, (first[n + 1], last[n + 1]))
 

@@ -395,7 +395,7 @@ def grade_task(
         lambda: golden_runs(key, spawn, timeout=settings.terms.timeout),
         lambda reason: IssueGrade(key.id, Verdict("not_trusted", remarks=(reason,))),
     )
-    if grade.evidence is None or settings.terms.mode != "tests":
+    if grade.evidence is None:
         return grade, None
     golden = grade.evidence.golden
     return grade, GoldenCheck(works(golden), tuple(missing_fail_to_pass(golden, key)))
@@ -413,7 +413,7 @@ def _grade(
     store = state_reports(cache_folder() / "states", problem, settings.workspace)
     predicted = IssuePrediction(problem.id, patch)
     grade = grade_prediction(predicted, key, spawn, store=store, terms=terms, slot=slots)
-    if terms.executable == "own" or terms.mode != "tests":
+    if terms.executable == "own":
         return grade
     golden = golden_reports(key, spawn, store=store, timeout=terms.timeout, slot=slots)
     return with_golden_lines(grade, key, golden, terms.executable)

@@ -28,7 +28,7 @@ from typing import Any, Literal, TypeVar
 from refute.core.methods import Spawn
 from refute.core.problems import IssueKey, IssueProblem
 from refute.errors import PatchRejected, WorkspaceUnavailable
-from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
+from refute.workspace.contract import TestReport, TestSelection, Workspace
 from refute.workspace.patches import added_lines, removed_lines, test_files
 from refute.workspace.running import (
     NO_TESTS,
@@ -57,8 +57,6 @@ class PatchedState:
     counted: Mapping[str, Sequence[int]] = field(default_factory=dict)
     touched: tuple[str, ...] = ()
     """What the fix changes, here or in the state that this one is compared with."""
-    script: str | None = None
-    """Run this script instead of tests: its exit status decides."""
     import_only: bool = False
     """Import the files, with what their runner loads for them, and run no test."""
     kept: bool = True
@@ -94,7 +92,7 @@ def run_lane(
     with ExitStack() as stack:
         for number in order:
             state = states[number]
-            report = NO_TESTS if not state.files and state.script is None else None
+            report = NO_TESTS if not state.files else None
             if report is None and state.kept:
                 report = store.get(asdict(state))
             if report is None:
@@ -123,8 +121,6 @@ def run_state(workspace: Workspace, state: PatchedState, *, timeout: float) -> T
         _apply_golden(workspace, state.tests, "tests")
     elif state.tests:
         workspace.apply(state.tests)
-    if state.script is not None:
-        return _run_script(workspace, state.script, timeout)
     files = files_with_tests(workspace, state.files)
     if not files and state.import_only and state.files:
         # what a runner loads for a folder (conftest.py, Django's settings) it loads for this one
@@ -172,19 +168,6 @@ def _apply_golden(workspace: Workspace, patch: str, what: str) -> None:
         workspace.apply(patch)
     except PatchRejected as error:
         raise WorkspaceUnavailable(f"the golden {what} cannot be applied: {error}") from None
-
-
-def _run_script(workspace: Workspace, script: str, timeout: float) -> TestReport:
-    """The reference's second mode: exit status 0 passes, any other fails."""
-    ran = workspace.run(f"python {shlex.quote(script)}", timeout=timeout)
-    outcome: Any = "passed" if ran.status == 0 else "failed"
-    result = TestResult(id=script, file=script, outcome=outcome, seconds=ran.seconds)
-    return TestReport(
-        results=() if ran.timed_out else (result,),
-        status="timeout" if ran.timed_out else "finished",
-        seconds=ran.seconds,
-        output=ran.output,
-    )
 
 
 @cache

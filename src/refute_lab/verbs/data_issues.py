@@ -11,7 +11,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, field
+from dataclasses import MISSING, dataclass, field
 from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
@@ -267,15 +267,6 @@ class StatisticsResult(Tabled):
     """Repository -> its instances (Figure 2), the largest first."""
     changes: Mapping[str, int] = field(default_factory=dict)
     """What golden tests do to tests (section 4.1) -> instances."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document."""
-        return {
-            "instances": self.instances,
-            "figures": [asdict(one) for one in self.figures],
-            "repositories": dict(self.repositories),
-            "golden_tests": dict(self.changes),
-        }
 
     def tables(self) -> list[Grid]:
         """Table 1, Figure 2, and what golden tests do to tests."""

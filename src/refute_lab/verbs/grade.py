@@ -28,17 +28,14 @@ from refute_lab.swt.grade import (
     RECORDS,
     Columns,
     Grades,
-    Mode,
     Summary,
     Terms,
     best_records,
-    grade_record,
     read_evidence,
     read_grade,
     summarize,
 )
-from refute_lab.swt.reference import grade_logs, reference_report, write_reports
-from refute_lab.swt.reference import summary as reference_summary
+from refute_lab.swt.reference import reference_report, write_reports
 from refute_lab.swt.repair import (
     FIX_RECORDS,
     FixRecord,
@@ -81,8 +78,6 @@ class GradeResult(Shown):
     """The run's folder."""
     columns: Columns = "later"
     """Whose definitions the printed table has."""
-    reference: Mapping[str, Any] | None = None
-    """What the reference's own rules say, where its logs were judged."""
 
     @property
     def summary(self) -> Summary:
@@ -105,8 +100,7 @@ class GradeResult(Shown):
 
         ids = [item.problem.id for item in self.items]
         place = str(self.directory)
-        document = grade_document(self.dataset, self.summary, self.records, ids, place)
-        return document if self.reference is None else {**document, "reference": self.reference}
+        return grade_document(self.dataset, self.summary, self.records, ids, place)
 
     def print(self, console: Any) -> None:
         """Print the result as the command does."""
@@ -119,7 +113,7 @@ class GradeResult(Shown):
 class GradeOptions(RunOptions):
     """The options of `grade`: what is graded, and by whose rules."""
 
-    predictions: str = parameter(MISSING, "A file, `gold`, or a folder of logs.", positional=True)
+    predictions: str = parameter(MISSING, "A file, or `gold`.", positional=True)
     preset: str | None = parameter(None, "paper: the rules of SWT-Bench's paper.", metavar="NAME")
     timeout: float = parameter(1800.0, "Seconds for one run of tests.", above=0, by_name=True)
     repeat: int = parameter(
@@ -130,12 +124,6 @@ class GradeOptions(RunOptions):
     )
     patch_types: tuple[PatchType, ...] = parameter(
         ("vanilla",), "Form of the predictions; of several, the first that applies.", by_name=True
-    )
-    mode: Mode = parameter(
-        "tests", "reproduction: a patch adds a script, whose exit status decides.", by_name=True
-    )
-    script: str | None = parameter(
-        None, "The script of that mode (default: the new file).", by_name=True
     )
     compat: Literal["swtbench"] | None = parameter(
         None, "Also write the reference harness's reports, by its rules.", by_name=True
@@ -155,7 +143,7 @@ class GradeOptions(RunOptions):
     )
 
 
-_OF_TESTS = ("repeat", "tests_only", "mode", "script", "patch_types", "compat")
+_OF_TESTS = ("repeat", "tests_only", "patch_types", "compat")
 """The rules that say nothing about fixes."""
 
 
@@ -170,8 +158,7 @@ def grade(
     """Grade predicted test patches: do they reproduce their issues (SWT-Bench, section 3.1)?
 
     `dataset`: its name, or a file of its rows. `predictions`: a file of the reference's form,
-    "gold" for the golden tests, or a folder of the reference's logs, which are judged without
-    running anything. An instance without a prediction counts as one with an empty patch.
+    "gold" for the golden tests. An instance without a prediction counts as one with an empty patch.
 
     `options`: a `GradeOptions`, or its fields by name. `preset`: what `executable` and `columns`
     are where they are not given (`refute.core.registry`). `task`: "repair" where the predictions
@@ -190,8 +177,6 @@ def grade(
         defaults = {one.name: one.default for one in parameters_of(GradeOptions)}
         if any(getattr(chosen, name) != defaults[name] for name in _OF_TESTS):
             raise InputError("of the rules of grading only timeout goes with --task repair")
-    elif Path(chosen.predictions).is_dir():
-        return _judged_logs(items, Path(chosen.predictions), chosen.mode)
 
     def folder(model: str) -> Path:
         name = f"{Path(chosen.dataset).name.split('.')[0]}-{model}"
@@ -209,8 +194,6 @@ def grade(
             chosen.timeout,
             chosen.repeat,
             chosen.tests_only,
-            chosen.mode,
-            chosen.script,
             ruled.executable,
         )
         result = grade_predictions(
@@ -364,21 +347,6 @@ def _say_errors(errors: Mapping[str, str]) -> None:
         remark([f"{few(ids)}: no grade: {reason}"])
 
 
-def _judged_logs(items: Sequence[IssueItem], folder: Path, mode: Mode) -> GradeResult:
-    """Logs of the reference by our rules, and how many it would have resolved."""
-    grades = [grade_logs(folder, item.key, item.problem.repo, mode=mode) for item in items]
-    runners: dict[str, Any] = {"django/django": "django", "sympy/sympy": "sympy"}
-    theirs = reference_summary(
-        reference_report(grade, item.key, runners.get(item.problem.repo, "pytest"))
-        for grade, item in zip(grades, items, strict=True)
-    )
-    resolved = theirs["resolved_instances"]
-    remark([f"by the reference's own rules {resolved} of {len(items)} are resolved"])
-    records = {grade.id: grade_record(grade) for grade in grades}
-    title, place = f"logs of {folder.name}", str(folder)
-    return GradeResult(title, place, tuple(items), records, folder, reference=theirs)
-
-
 def _write_reports(result: GradeResult) -> Path:
     """The reference harness's reports, by its rules; returns the file of all."""
     reports = []
@@ -480,8 +448,7 @@ def command(options: GradeOptions, as_json: bool) -> int:
 
     DATASET: swt-lite, swt-verified, swt-full, those of the paper's first version (swt-lite-v1,
     swt-full-v1), or a file of SWE-bench rows. PREDICTIONS: a JSON or JSONL file of the reference's
-    form; `gold`, the golden tests; or a folder of the reference's logs,
-    run_instance_swt_logs/RUN/MODEL, which are judged without running anything.
+    form, or `gold`, the golden tests.
 
     With --task repair the predictions are fixes, and the golden tests judge them (SWE-bench): all
     that the golden patch turns green have to pass, and all that passed. The folder of the run then

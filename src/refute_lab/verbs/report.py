@@ -20,13 +20,12 @@ from refute.core.storage import parse_json, read_file, write_output
 from refute.errors import InputError
 from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.output import Shown
-from refute_lab.report.grids import Grid, as_csv, as_latex, print_grid
+from refute_lab.report.grids import Grid, as_csv, as_latex, grid_document, print_grid
 from refute_lab.runs.journal import read_header
 from refute_lab.verbs.options import Tables, show_tables
 
 if TYPE_CHECKING:
     from refute_lab.report.function_grids import DatasetStudy
-    from refute_lab.report.grids import Grid
     from refute_lab.swt.repair import FilterRun
     from refute_lab.swt.study import Study
 
@@ -42,6 +41,10 @@ class Tabled(Shown):
     def tables(self) -> list[Grid]:
         """All tables, those that are printed on request alone too."""
         raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        return {"tables": [grid_document(grid) for grid in self.tables()]}
 
     def print(self, console: Console) -> None:
         """Print the result as the command does."""
@@ -96,12 +99,6 @@ class FunctionReport(_Report):
 
         return [*function_grids(self.studies), *utgen_tables(self.studies)]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document."""
-        from refute_lab.report.page import functions_document
-
-        return functions_document(self.studies)
-
     def page(self) -> str:
         """A self-contained HTML page."""
         from refute_lab.report.page import render_page
@@ -123,16 +120,6 @@ class IssueReport(_Report):
 
         grids = [g for study in self.studies for g in issue_grids(study, as_model=self.paper_model)]
         return [*grids, *map(filter_grid, self.filters)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document."""
-        from refute_lab.report.issue_grids import filter_document
-        from refute_lab.report.page import study_document
-
-        return {
-            "studies": [study_document(one, as_model=self.paper_model) for one in self.studies],
-            "filters": [filter_document(one) for one in self.filters],
-        }
 
     def page(self) -> str:
         """A self-contained HTML page."""

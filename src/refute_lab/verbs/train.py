@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-import sys
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack, ExitStack, nullcontext, redirect_stdout
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from rich.console import Console
@@ -424,12 +423,6 @@ class FitOptions:
         (), "Trackers besides the log: tensorboard, wandb...", by_name=True
     )
     set: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class OnDataOptions(FitOptions):
-    """... and what they read."""
-
     data: Path = parameter(MISSING, "Of `refute train data`, or a file.", positional=True)
     dry_run: bool = parameter(False, "Say what it would take; train nothing.", flag="--dry-run")
     jobs: int | None = parameter(None, "grpo: sandboxes (one a core).", at_least=1, by_name=True)
@@ -440,7 +433,7 @@ def fit(
     data: Path | str | None = None,
     output: Path | str | None = None,
     *,
-    options: OnDataOptions | None = None,
+    options: FitOptions | None = None,
     told: Told = _tell,
     **given: Any,
 ) -> SftResult | SftEstimate:
@@ -448,15 +441,15 @@ def fit(
     tests (grpo).
 
     `data`: the folder of `training_data`, or a JSONL file: of prompts and completions; of `prompt`,
-    `chosen` and `rejected` in TRL's conversational form; of problems with references. `options`: an
-    `OnDataOptions`, or its fields and those of `train.settings` by name. The same call resumes
+    `chosen` and `rejected` in TRL's conversational form; of problems with references. `options`: a
+    `FitOptions`, or its fields and those of `train.settings` by name. The same call resumes
     where it was stopped. A dry run without the extra ``[train]`` counts tokens by characters.
 
     Raises `InputError`, `ModelUnavailable`.
     """
     from refute_lab.train.settings import KINDS, resolve
 
-    chosen = _chosen(OnDataOptions, options, {"data": data, "output": output, **given})
+    chosen = _chosen(options, {"data": data, "output": output, **given})
     kind = KINDS[training]
     resolved = resolve(chosen.model, chosen.set, kind)
     remark(resolved.lines())
@@ -480,32 +473,24 @@ def fit(
     return SftResult(home.train(prepared, resolved, chosen.output, **how))
 
 
-Chosen = TypeVar("Chosen", bound=FitOptions)
-
-
-def _chosen(kind: type[Chosen], options: Chosen | None, given: Mapping[str, Any]) -> Chosen:
-    """The options of a verb; what is none of its fields is in its `set`."""
-    known = {one.name for one in fields(kind)}
+def _chosen(options: FitOptions | None, given: Mapping[str, Any]) -> FitOptions:
+    """The options of a training; what is none of their fields is in `set`."""
+    known = {one.name for one in fields(FitOptions)}
     told = {name: value for name, value in given.items() if value is not None}
     by_name = {name: told.pop(name) for name in [*told] if name not in known}
-    made = options_with(kind, options, told)
+    made = options_with(FitOptions, options, told)
     return replace(made, set={**made.set, **by_name})
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Scoring:
-    """Options of scoring checkpoints."""
+class SelectOptions:
+    """The options of `train select`."""
 
     n: int = parameter(3, "Tests for each problem.", at_least=1, by_name=True)
     problems: int | None = parameter(
         None, "Use so many validation problems.", at_least=1, by_name=True
     )
     max_tokens: int = parameter(2048, "Of an answer.", at_least=1, by_name=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SelectOptions(_Scoring):
-    """The options of `train select`."""
 
     run: Path = parameter(MISSING, "Folder of a training.", positional=True)
     validation: Path = parameter(
@@ -543,53 +528,6 @@ def select(
         )
 
     return SelectResult(apart(work))
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainOptions(_Scoring, FitOptions):
-    """The options of `train all`."""
-
-    source: str = parameter(MISSING, "As in `refute train data`.", positional=True)
-    data_model: str | None = parameter(
-        None, "Makes the data: openai:NAME, hf:PATH... or none.", metavar="SPEC"
-    )
-    limit: int | None = parameter(None, "Take so many solutions.", at_least=1)
-
-
-def train(
-    source: Path | str | None = None,
-    output: Path | str | None = None,
-    *,
-    options: TrainOptions | None = None,
-    told: Told = _tell,
-    progress: StageProgress = silent,
-    made: Callable[[TrainingData], None] = lambda data: None,
-    **given: Any,
-) -> SelectResult:
-    """Data, training and the choice of a checkpoint, into `output/data` and `output/run`.
-
-    `options`: a `TrainOptions`, or its fields and those of `SftSettings` by name. `data_model`:
-    "none" for mutations and inputs of the search, without reasoning, which is not the paper's data;
-    call `training_data` first for other data. `progress` receives how far the data is, and `made`
-    the data before the training begins. The same call resumes where it was stopped.
-    """
-    name = None if source is None else str(source)
-    chosen = _chosen(TrainOptions, options, {"source": name, "output": output, **given})
-    if chosen.data_model is None:
-        raise InputError(
-            "who makes the data? --data-model SPEC (in the paper the model that is trained, e.g. "
-            "openai:BASE), or --data-model none: mutations, without reasoning"
-        )
-    extras.need("train", "training")
-    data, run = chosen.output / "data", chosen.output / "run"
-    maker = None if chosen.data_model == "none" else chosen.data_model
-    found = training_data(chosen.source, data, model=maker, limit=chosen.limit, progress=progress)
-    assert isinstance(found, TrainingData)
-    made(found)
-    fitting = {"model": chosen.model, "report_to": chosen.report_to, **chosen.set}
-    fit("sft", data, run, told=told, **fitting)
-    scoring = {name: getattr(chosen, name) for name in ("n", "problems", "max_tokens")}
-    return select(run, data, **scoring)
 
 
 def _file_of(data: Path, name: str) -> Path:
@@ -637,10 +575,10 @@ def _data(options: DataOptions, as_json: bool) -> int:
 def _fitting(kind: type[TrainSettings], help: str) -> None:
     """Add the command of a training to the group."""
 
-    @command.command(kind.training, cls=MethodCommand, more=(OnDataOptions, kind), help=help)
-    @offered(OnDataOptions)
+    @command.command(kind.training, cls=MethodCommand, more=(FitOptions, kind), help=help)
+    @offered(FitOptions)
     @json_option
-    def fitting(options: OnDataOptions, as_json: bool) -> int:
+    def fitting(options: FitOptions, as_json: bool) -> int:
         training: Any = kind.training
         show(fit(training, options=options), as_json=as_json)
         return 0
@@ -681,28 +619,4 @@ def _select(options: SelectOptions, as_json: bool) -> int:
     Scored by accuracy ∩ attack. Never use the problems that you test on.
     """
     show(select(options=options), as_json=as_json)
-    return 0
-
-
-@command.command("all", cls=MethodCommand, more=(TrainOptions, SftSettings))
-@offered(TrainOptions)
-@json_option
-def _all(options: TrainOptions, as_json: bool) -> int:
-    """Data, training and the choice of a checkpoint, into DIR/data and DIR/run.
-
-    SOURCE as in `refute train data`, whose own options that command alone has: call it first for
-    other data, with DIR/data as its folder. Resumes where it was stopped.
-    """
-    from refute.results.text.consoles import counting_stages
-
-    with ExitStack() as stack:
-        progress = stack.enter_context(counting_stages(consoles()[1]))
-
-        def made(data: TrainingData) -> None:
-            stack.close()
-            with redirect_stdout(sys.stderr):
-                data.print(consoles()[0])
-
-        result = train(options=options, progress=progress, made=made)
-    show(result, as_json=as_json)
     return 0

@@ -178,9 +178,10 @@ def test_figures_of_table_1(
     capsys.readouterr()
     clones = f"clones={tmp_path}"
     assert refute(["data", "statistics", str(built), "--set", clones, "--format", "json"]) == 0
+    (table, *_) = json.loads(capsys.readouterr().out)["tables"]
     figures = {
-        (f["group"], f["name"]): (f["mean"], f["max"], f["instances"])
-        for f in json.loads(capsys.readouterr().out)["figures"]
+        (group, name): tuple(cell["value"] for cell in cells)
+        for group, name, *cells in (row["cells"] for row in table["rows"])
     }
     assert figures["issue", "words"] == (4.0, 6, 2)
     assert figures["codebase", "files"] == (3.0, 3, 2)

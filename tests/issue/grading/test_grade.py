@@ -242,23 +242,3 @@ def test_golden_data_that_do_not_apply_are_no_verdict(shop: Shop) -> None:
     key = IssueKey("shop-1", diff("shop/cart.py", FIXED, CART), TEST_PATCH)
     with pytest.raises(WorkspaceUnavailable, match="golden patch cannot be applied"):
         shop.grade(new_file(GOOD), key=key)
-
-
-SCRIPT = "from shop.cart import total\n\nassert total([1], 2) == 0\n"
-
-
-def test_reproduction_scripts_are_judged_by_their_exit_status(shop: Shop) -> None:
-    grade = shop.grade(new_file(SCRIPT, "reproduce.py"), mode="reproduction")
-    assert grade.verdict.success
-    assert grade.verdict.fail_to_pass == ("reproduce.py",)
-    assert grade.coverage is None
-    wrong = shop.grade(new_file(SCRIPT.replace("0", "7"), "r.py"), mode="reproduction")
-    assert wrong.verdict.status == "fails_after"
-    stuck = shop.grade(
-        new_file("import time\n\ntime.sleep(1000)\n", "r.py"), mode="reproduction", timeout=1
-    )
-    assert stuck.verdict.status == "timeout"
-    both = new_file(SCRIPT, "a.py") + new_file(SCRIPT, "b.py")
-    assert shop.grade(both, mode="reproduction").verdict.status == "no_test"
-    named = shop.grade(both, mode="reproduction", script="b.py")
-    assert named.verdict.fail_to_pass == ("b.py",)

@@ -21,7 +21,6 @@ from refute_lab.swt.grade import read_evidence
 
 from ..shop import PATCH, TEST_PATCH, TESTS, Shop, diff, new_file
 
-SCRIPT = "from shop.cart import total\n\nassert total([1], 2) == 0\n"
 RIGHT = "from shop.cart import total\n\n\ndef test_it():\n    assert total([1], 2) == 0\n"
 
 
@@ -193,10 +192,10 @@ def test_bad_input_is_one_line(bench: Bench, predictions: str, what: str) -> Non
 def test_killed_in_the_middle_and_resumed(bench: Bench) -> None:
     """`kill -9`: the report is the same, and nothing is graded twice."""
     patches: dict[str, str | None] = {f"shop-{n}": None for n in range(20)}
-    patches |= {f"shop-{n}": new_file(SCRIPT + f"# {n}\n", "r.py") for n in range(0, 20, 2)}
-    patches |= {f"shop-{n}": new_file("raise SystemExit(0)\n", "r.py") for n in range(0, 20, 8)}
-    path, run = bench.predict("scripts", patches), bench.folder / "killed"
-    options = ("--set", "mode=reproduction", "--jobs", "2", "--run", run)
+    patches |= {f"shop-{n}": new_file(RIGHT + f"# {n}\n") for n in range(0, 20, 2)}
+    patches |= {f"shop-{n}": new_file("def test_it():\n    pass\n") for n in range(0, 20, 8)}
+    path, run = bench.predict("some", patches), bench.folder / "killed"
+    options = ("--jobs", "2", "--run", run)
     journal = run / "journal.jsonl"
     process = subprocess.Popen(
         bench.command(path, *options), env=bench.env, stderr=subprocess.DEVNULL
@@ -217,7 +216,7 @@ def test_killed_in_the_middle_and_resumed(bench: Bench) -> None:
     ids = [json.loads(line)["id"] for line in lines[1:]]
     assert sorted(ids) == sorted(patches)
     assert found["statuses"] == {"empty": 10, "success": 7, "passes_before": 3}
-    whole = bench.run(path, "--set", "mode=reproduction", "--run", bench.folder / "whole")
+    whole = bench.run(path, "--run", bench.folder / "whole")
 
     def comparable(document: dict[str, Any]) -> dict[str, Any]:
         rows = [{**row, "seconds": None} for row in document["instances"]]

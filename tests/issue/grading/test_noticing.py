@@ -90,17 +90,6 @@ def test_byte_code_of_the_original_is_no_sign(shop: Shop) -> None:
     assert shop.grade(new_file(STALE)).verdict.status == "fails_after"
 
 
-def test_noticing_by_a_script_is_no_success(shop: Shop) -> None:
-    body = (
-        "import subprocess, os, sys, time\n"
-        "changed = subprocess.call(['git', 'diff', '--quiet', 'HEAD']) == 1\n"
-        "changed |= os.stat('shop/cart.py').st_mtime > os.stat('setup.cfg').st_mtime + 1\n"
-        "sys.exit(not changed)\n"
-    )
-    grade = shop.grade(new_file(body, "reproduce.py"), mode="reproduction")
-    assert not grade.verdict.success
-
-
 @pytest.mark.parametrize("kind", ["what comes", "what goes"])
 def test_other_changes_are_not_noticed_either(shop: Shop, kind: str) -> None:
     """Files that come and go change the times of their folders."""

@@ -105,11 +105,6 @@ def test_files_that_do_not_finish_are_the_predictions_choice(graded, shop: Shop)
     assert graded(hangs, timeout=1.0).status == "timeout"
 
 
-def test_several_scripts_are_no_script(graded) -> None:  # type: ignore[no-untyped-def]
-    both = new_file("assert 0\n", "a.py") + new_file("assert 0\n", "b.py")
-    assert graded(both, mode="reproduction").status == "no_test"
-
-
 def test_whose_fault_it_is_is_tried() -> None:
     tries = []
 
