@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, zip_longest
 from pathlib import PurePosixPath
 
 from refute.workspace.patches import is_test_file
@@ -353,3 +354,126 @@ def _imported(source: str) -> frozenset[str]:
 def _first_words(items: str) -> list[str]:
     """`a.b` and `c` of `a.b as x, c  # why`."""
     return re.findall(r"(?:^|,)[\s(\\]*([\w.]+)", re.sub(r"#.*", "", items))
+
+
+_NEAR_CODE = 3
+"""Of the likeliest code files, those whose neighbouring tests are listed too."""
+_MOST_TESTS_NEAR = 20
+_RARE = 3
+"""Definitions of one name, up to which the name says where they are."""
+_ASIDE = frozenset(
+    ("benchmarks", "doc", "docs", "example", "examples", "script", "scripts", "tools")
+)
+"""Folders at the top whose code is seldom at fault."""
+_PATH = re.compile(r"[\w./\\-]+\.py\b")
+_DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+_IDENTIFIER = re.compile(r"`(\w{3,})`|\b(\w{3,})(?=\()|\b(\w*[A-Za-z0-9]_\w+|\w*[a-z][A-Z]\w*)")
+"""Names that an issue writes as code: in backticks, called, or with an underscore or inner
+capital."""
+_CODE_WORD = re.compile(rf"{_IDENTIFIER.pattern}|\b([A-Z]+[0-9]{{2,}})\b")
+"""These, and codes such as E108."""
+_TRACEBACK = re.compile(
+    r"^[^\S\n]*Traceback \(most recent call last\):\n"
+    r"(?:[^\S\n]+\S.*\n|[^\S\n]*\n|During handling.*\n|The above exception.*\n)*(?:\S.*)?",
+    re.MULTILINE,
+)
+"""With the line of its exception."""
+_DEFINITION = re.compile(r"^[ \t]*(?:async[ \t]+def|def|class)[ \t]+(\w+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Likely:
+    """Files by the issue's words alone, the likeliest first."""
+
+    code: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+def likely_files(issue: str, files: Mapping[str, str], seen: str = "") -> Likely:
+    """Rank the files that the issue names, by path or as a definition, then by BM25; of tests also
+    those near the likeliest code.
+
+    `files`: path -> source of all Python files. `seen`: tracebacks of the issue's own example as
+    it was run here; their code counts as named, the innermost first.
+    """
+    inward = "\n".join(reversed(seen.splitlines()))
+    tests = {p: t for p, t in files.items() if is_test(p) and holds_tests(t)}
+    tests = {p: t for p, t in tests.items() if not p.endswith(("/models.py", "/conftest.py"))}
+    code = {p: t for p, t in files.items() if is_code(p, t)}
+    of_run = (path for path in mentioned(inward, files) if path in code)
+    said = list(dict.fromkeys((*mentioned(issue, files), *of_run)))
+    held = Counter(path for paths in holders(issue, code) for path in sorted(paths))
+    holding = [path for path, _ in held.most_common()]
+    said[_NEAR_CODE:_NEAR_CODE] = holding[:_NEAR_CODE]  # before a traceback's outer frames
+    by_words = [*_defining(issue, code), *ranked(issue, code)]
+    by_words.sort(key=lambda path: not _ASIDE.isdisjoint(path.split("/")[:-1]))
+    ranked_code = [p for p in dict.fromkeys([*said, *by_words]) if p in code]
+    near = neighbouring_tests(ranked_code[:_NEAR_CODE], tests, hint=issue, most=_MOST_TESTS_NEAR)
+    by_turns = chain.from_iterable(zip_longest(ranked(issue, tests), near))
+    ranked_tests = [p for p in dict.fromkeys([*said, *by_turns]) if p in tests]
+    return Likely(tuple(ranked_code), tuple(ranked_tests))
+
+
+def holders(issue: str, code: Mapping[str, str]) -> list[frozenset[str]]:
+    """Of each code word in the issue, tracebacks left out, that few files hold: these files."""
+    said = _TRACEBACK.sub("", issue)
+    words = {next(filter(None, found)) for found in _CODE_WORD.findall(said)}
+    if not words:
+        return []
+    found: dict[str, set[str]] = defaultdict(set)
+    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(words)))})\b")
+    for path, text in code.items():
+        if _ASIDE.isdisjoint(path.split("/")[:-1]):
+            for word in set(pattern.findall(text)):
+                found[word].add(path)
+    return [frozenset(paths) for _, paths in sorted(found.items()) if len(paths) <= _RARE]
+
+
+def is_test(path: str) -> bool:
+    """Return whether the file holds tests; a package's own helpers for tests (`django/test/`,
+    `testing.py`) are code."""
+    *folders, name = path.split("/")
+    helpers = name in ("test.py", "testing.py") and not {"test", "tests"}.intersection(folders)
+    return is_test_file(path) and not helpers and not {"test", "testing"}.intersection(folders[1:])
+
+
+def is_code(path: str, text: str) -> bool:
+    return bool(text.strip()) and not is_test(path)
+
+
+def _defining(issue: str, code: Mapping[str, str]) -> list[str]:
+    """The files that define what the issue writes as code, those with most of it first.
+
+    Names that many places define say nothing.
+    """
+    wanted = {next(filter(None, found)) for found in _IDENTIFIER.findall(issue)}
+    places: dict[str, list[str]] = defaultdict(list)
+    for path, text in code.items():
+        for name in wanted.intersection(_DEFINITION.findall(text)):
+            places[name].append(path)
+    scores: Counter[str] = Counter()
+    for found in places.values():
+        if len(found) <= _RARE:
+            for path in found:
+                scores[path] += 6 // len(found)
+    return sorted(scores, key=lambda path: (-scores[path], path))
+
+
+def mentioned(issue: str, files: Mapping[str, str]) -> Iterator[str]:
+    """Files that the issue names by path (a traceback's are absolute) or by dotted module."""
+    for match in _PATH.finditer(issue):
+        parts = match.group().replace("\\", "/").split("/")
+        for start in range(len(parts) - 1):
+            path = "/".join(parts[start:])
+            if path in files:
+                yield path
+                break
+    for match in _DOTTED.finditer(issue):
+        parts = match.group().split(".")
+        for stop in range(len(parts), 1, -1):
+            stem = "/".join(parts[:stop])
+            found = [p for root in ("", "src/", "lib/") for p in (f"{root}{stem}.py",)
+                     if p in files]  # fmt: skip
+            if found:
+                yield found[0]
+                break

@@ -25,7 +25,6 @@ def test_who_speaks_for_a_fix() -> None:
         draft(1, (0,), accepted=None),
         draft(2, (1,), accepted=False),
         draft(3, (), accepted=None),
-        draft(4, (0, 1), route="merged"),
     ]
     first, second = drafted_fixes(drafts, fixes)
     assert first.patch == "right"

@@ -114,17 +114,6 @@ def test_what_another_reading_does_not_meet_is_left_out(project: Project) -> Non
     assert len(answers.of("judge")) == 0
 
 
-def test_what_another_draft_shows_besides_is_taken_over(project: Project) -> None:
-    middle = "def middle(low, high):\n    return max(low, (low + high) / 2)"
-    fix = block(middle, "shapes/line.py", "rewrite", "13")
-    second = block("def test_line_mid():\n    assert middle(8, 2) == 8")
-    answers = Answers(direct=[RIGHT, second], fix=FIX + fix)
-    found = run(ScriptedModel(answers), project, drafts=2)
-    tests = {test.rpartition("::")[2] for test in found.prediction.tests}
-    assert tests == {"test_above", "test_line_mid"}
-    assert "tests of other drafts, which show more, are taken over" in found.prediction.notes
-
-
 def test_drafts_that_disagree_are_judged(project: Project) -> None:
     wrong = block("def test_wrong():\n    assert clamp(10, 0, 9) == 8")
     answers = Answers(direct=[wrong, RIGHT], judge=lambda prompt, index: refusing("== 8", prompt))

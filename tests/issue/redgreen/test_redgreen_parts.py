@@ -6,13 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from refute.issue.context import estimated_tokens, numbered
+from refute.issue.context import estimated_tokens, likely_files, numbered
 from refute.issue.drafting.original import TrialRun, condensed, described, runnable_id, scrubbed
 from refute.issue.redgreen.excerpt import companions, excerpt, outline
-from refute.issue.redgreen.finalize import with_tests_of
 from refute.issue.redgreen.locate import (
     View,
-    likely_files,
     locate_prompt,
     read_places,
     told_places,
@@ -21,9 +19,11 @@ from refute.issue.redgreen.locate import (
 from refute.issue.redgreen.questions import read_readings, read_verdicts
 from refute.issue.redgreen.ranking import (
     Draft,
+    TestOpinion,
     agreed,
     behaviours,
     confidence,
+    defined_as,
     fix_scores,
     ranking,
     without_shared,
@@ -40,6 +40,10 @@ SOURCE = (
 )
 
 
+def test_a_small_file_is_shown_whole() -> None:
+    assert excerpt("a = 1\nb = 2\n", 100) == "1 a = 1\n2 b = 2"
+
+
 def test_an_excerpt_shows_what_is_named_with_its_class() -> None:
     shown = excerpt(SOURCE, 300, query="nothing of it", named=["Shape.turn"], last=True)
     lines = shown.splitlines()
@@ -52,6 +56,13 @@ def test_an_excerpt_shows_what_is_named_with_its_class() -> None:
     assert "..." in lines
     number, _, text = lines[-1].partition(" ")
     assert SOURCE.splitlines()[int(number) - 1] == text
+
+
+def test_an_excerpt_goes_by_the_query_then() -> None:
+    shown = excerpt(SOURCE, 200, query="area of a Shape, a property")
+    assert "    @property" in shown
+    assert "def area" in shown
+    assert "helper_59" not in shown
 
 
 SUITE = (
@@ -86,6 +97,16 @@ def test_an_excerpt_brings_what_the_named_test_needs() -> None:
     assert sum("def filler" in text for text in texts) < 4, "the rest is not filled up"
 
 
+MIXED = (
+    "class Mixin:\n    data = 7\n\n\n"
+    + "".join(f"class Other{n}:\n    def run(self):\n        return {n}\n\n\n" for n in range(60))
+    + "class Tests(Mixin):\n    def check(self, x):\n        assert x\n\n"
+    "    def test_uses(self):\n        self.check(3)\n\n"
+    "    def test_else(self):\n        assert 1\n\n\n"
+    "class Last(Tests):\n    def run(self):\n        return 'last'\n"
+)
+
+
 def test_the_code_that_the_example_ran_into_is_likely() -> None:
     files = {f"lib/{name}.py": f"def {name}():\n    pass\n" for name in ("outer", "inner", "word")}
     files["tests/test_x.py"] = "def test_x():\n    assert 1\n"
@@ -98,12 +119,48 @@ def test_the_code_that_the_example_ran_into_is_likely() -> None:
     assert likely_files("word is wrong", files).code[0] == "lib/word.py"
 
 
+def test_a_name_in_capitals_is_found_in_the_code() -> None:
+    """Of an environment variable: BM25 put seven files with the issue's other words before it."""
+    files = dict.fromkeys(("lib/a.py", "lib/b.py"), "workers = 'workers crash when auto'\n")
+    files["lib/z.py"] = "x = 1\n" * 200 + "n = environ['NUM_WORKERS']\n"
+    said = "The workers crash when NUM_WORKERS is auto: workers crash"
+    assert likely_files(said, files).code[0] == "lib/z.py"
+
+
+def test_a_qualified_name_does_not_bring_its_namesakes() -> None:
+    shown = excerpt(MIXED, 120, query="nothing", named=["Last.run"])
+    assert "return 'last'" in shown
+    assert sum("def run" in line for line in shown.splitlines()) == 1
+    shown = excerpt(MIXED, 120, query="nothing", named=["Nowhere.run"])
+    assert sum("def run" in line for line in shown.splitlines()) > 1, "then all of that name"
+
+
+def test_a_named_helper_brings_the_tests_that_call_it_and_the_base_of_its_class() -> None:
+    shown = excerpt(MIXED, 110, query="nothing", named=["Tests.check"])
+    assert "self.check(3)" in shown
+    assert "data = 7" in shown
+    assert "test_else" not in shown
+
+
 def test_of_a_named_definition_that_is_too_long_the_ends_are_shown() -> None:
     body = "".join(f"    x = x + {n} * sum([x, x, x])\n" for n in range(400))
     shown = excerpt(f"{SOURCE}\n\ndef huge(x):\n{body}    return x, 7\n", 300, named=["huge"])
     assert estimated_tokens(shown) <= 320
     assert "def huge(x):" in shown
     assert "    return x, 7" in shown
+
+
+def test_statements_of_a_module_can_be_named() -> None:
+    text = SOURCE + "\nLIMIT = 3\n"
+    assert "LIMIT = 3" in excerpt(text, 150, named=["LIMIT"])
+    assert "    sides = 4" in excerpt(text, 150, named=["Shape.sides"])
+
+
+def test_blank_lines_are_no_gap() -> None:
+    long = f"def c():\n    return 1{' + 1' * 99}\n"
+    text = f"def a():\n    pass\n\n\ndef b():\n    pass\n\n\n{long}{long}"
+    shown = excerpt(text, 60, named=["a", "b"])
+    assert shown == "1 def a():\n2     pass\n3 \n4 \n5 def b():\n6     pass\n..."
 
 
 def test_what_tests_take_from_the_files_beside_them() -> None:
@@ -189,6 +246,13 @@ def test_what_the_model_names_is_shown_and_no_other_test_file() -> None:
     assert [file["path"] for file in view.test_files] == ["tests/test_other.py"]
 
 
+def test_names_that_are_not_there_are_answered() -> None:
+    view = seen(
+        "clamp", FILES, "CODE: pkg/core.py: clamp, Shape.turn\nTEST: tests/test_other.py: x"
+    )
+    assert view.missing == ("Shape.turn in pkg/core.py", "x in tests/test_other.py")
+
+
 def test_fixtures_of_every_conftest_above_are_named_or_shown() -> None:
     files = FILES | {
         "tests/deep/test_more.py": "def test_x(paint): pass\n",
@@ -204,6 +268,21 @@ def test_fixtures_of_every_conftest_above_are_named_or_shown() -> None:
     assert "fixture_7" in view.fixtures
 
 
+def test_helpers_for_tests_inside_of_a_package_are_code() -> None:
+    files = FILES | {"pkg/test/utils.py": "class TestContext:\n    def test_it(self): pass\n"}
+    likely = likely_files("TestContext", files)
+    assert "pkg/test/utils.py" in likely.code
+    assert "pkg/test/utils.py" not in likely.tests
+    assert read_places("TEST: pkg/test/utils.py", files)[0][0].path == "pkg/test/utils.py"
+
+
+def test_tests_near_the_likeliest_code_are_listed_though_their_words_are_others() -> None:
+    files = {f"tests/test_{n}.py": f"def test_{n}():\n    clamp = {n}\n" for n in range(60)}
+    files |= {"pkg/core.py": "def clamp(x):\n    return x\n"}
+    files |= {"tests/pkg/test_core.py": "from pkg.core import *\ndef test_it(): pass\n"}
+    assert "tests/pkg/test_core.py" in likely_files("clamp", files).tests[:4]
+
+
 def test_the_list_to_choose_from() -> None:
     prompt = locate_prompt("clamp fails", FILES, likely_files("clamp fails", FILES), 3000)
     assert "CODE pkg/core.py: clamp\n" in prompt
@@ -214,6 +293,20 @@ def test_the_list_to_choose_from() -> None:
     assert estimated_tokens(prompt) < 3000
     assert prompt.count("CODE pkg/module_") == 6
     assert prompt.count("pkg/module_") == 20, "the others by their paths"
+
+
+def test_files_are_likely_by_what_they_define_and_how_they_are_called() -> None:
+    files = {
+        "pkg/deep.py": "def clamp_all():\n    pass\n",
+        "pkg/manpage.py": "def write():\n    pass\n",
+        "pkg/words.py": "'clamp all clamp all man pages man pages generate'\n",
+        "docs/manpage.py": "def write():\n    pass\n",
+        "pkg/testing.py": "class TestClient:\n    def test_it(self): pass\n",
+    }
+    assert likely_files("`clamp_all` fails", files).code[0] == "pkg/deep.py"
+    likely = likely_files("Write a manpage", files)
+    assert likely.code[-1] == "docs/manpage.py"
+    assert "pkg/testing.py" in likely.code
 
 
 def test_a_traceback_answers_the_question_where_to_look() -> None:
@@ -317,6 +410,20 @@ def test_readings_are_divided_however_their_line_is_written(head: str) -> None:
     assert [part.strip() for part in found] == [block.format(n).strip() for n in (1, 2)]
 
 
+@pytest.mark.parametrize(
+    ("id", "name"),
+    [
+        ("tests/test_a.py::test_b[1::2]", "test_b"),
+        ("tests/test_a.py::TestA::test_b", "TestA.test_b"),
+        ("queries.tests.QueryTests.test_x", "QueryTests.test_x"),
+        ("queries.tests.QueryTests.test_x (i=1)", "QueryTests.test_x"),
+        ("sympy/core/tests/test_a.py::test_b", "test_b"),
+    ],
+)
+def test_what_an_id_stands_for(id: str, name: str) -> None:
+    assert defined_as(id) == name
+
+
 def test_runs_are_told_the_same_each_time() -> None:
     one = "/x/tree/a.py <A object at 0x7f01beef> /tmp/pytest-of-me/pytest-3/t0 3 passed in 0.12s"
     one = one.replace("passed", "\x1b[31mpassed\x1b[0m")
@@ -348,6 +455,49 @@ def test_a_failed_assertion_is_told_without_the_library_that_compares() -> None:
     chained = f"{head}{LIBRARY}KeyError: 'a'\n\nDuring handling\n\n{both}"
     expected = f"{head}KeyError: 'a'\n\nDuring handling\n\n{head}{OWN}{FAILED}"
     assert expected in traced("AssertionError", chained)
+
+
+def test_parameters_that_fail_alike_are_told_once() -> None:
+    def one(id: str, kind: str) -> TestResult:
+        return TestResult(id, "t.py", "failed", "call", Failure(kind, "", f"trace of {id}"))
+
+    ids = [("t.py::t[1]", "E"), ("t.py::t[2]", "E"), ("t.py::t[3]", "F"), ("t.py::u", "E")]
+    results = tuple(one(*pair) for pair in ids)
+    told = described(TrialRun("p", TestReport(results, "finished"), results))
+    assert "trace of t.py::t[1]\n(and 1 more of it with other parameters fail alike)" in told
+    assert "t.py::t[2]" not in told
+    assert "trace of t.py::t[3]" in told
+    assert "trace of t.py::u" in told
+    assert "4 tests newly fail" in told
+
+
+def test_long_traces_are_cut_between_lines() -> None:
+    trace = "".join(f"line {n} of the traceback\n" for n in range(400))
+    results = tuple(
+        TestResult(f"t.py::t{n}", "t.py", "failed", "call", Failure("E", "", trace))
+        for n in range(30)
+    )
+    told = described(TrialRun("p", TestReport(results, "finished"), results))
+    lines = told.splitlines()
+    assert all(f"t.py::t{n}: failed in call" in lines for n in range(30))
+    rest = [line for line in lines if line and not line.startswith("t.py")]
+    assert all(line in trace.splitlines() or line == "[...]" for line in rest[:-1])
+    assert len(told) < 9000
+
+
+def test_what_fails_at_the_same_place_of_the_code_is_told_once() -> None:
+    def one(id: str, own: int, message: str) -> TestResult:
+        trace = (
+            f'  File "t.py", line {own}, in t\n    f()\n  File "lib.py", line 2, in f\n    no()\n'
+        )
+        return TestResult(
+            id, "t.py", "failed", "call", Failure("E", message, f"{trace}E: {message}")
+        )
+
+    results = (one("t.py::t", 1, "a"), one("t.py::u", 9, "b"))
+    told = described(TrialRun("p", TestReport(results, "finished"), results))
+    assert told.count("lib.py") == 1
+    assert "These fail at the same place of the code:\n  t.py::u: E: b" in told
 
 
 def test_of_a_long_trace_the_tests_frame_and_what_is_said_stay() -> None:
@@ -415,6 +565,17 @@ def test_the_order_of_falling_back() -> None:
     assert none[0].kept == ("c",)
 
 
+def test_what_breaks_counts_less_and_what_is_drawn_often_more() -> None:
+    broken = TestResult("old", "t.py", "failed")
+    fixes = [
+        CandidateFix(0, "a", broken=(broken,)),
+        CandidateFix(1, "b", answers=frozenset({1, 2, 3})),
+        CandidateFix(2, "c", rejected="no"),
+    ]
+    drafts = [draft(0, "a", {0: "a", 1: "a", 2: "a"})]
+    assert fix_scores(drafts, fixes) == {0: 0.5, 1: 3.0}
+
+
 def test_what_every_fix_breaks_is_held_against_none() -> None:
     old, other = (TestResult(id, "t.py", "failed") for id in ("old", "other"))
     one = CandidateFix(0, "a", broken=(old,), answers=frozenset({1}))
@@ -457,18 +618,46 @@ def test_when_no_further_answer_would_change_the_outcome() -> None:
     assert not agreed(ranking([replace(good, route="snippet")], fixes))
 
 
-def test_tests_of_another_draft_are_taken_over_with_what_they_need() -> None:
-    old = "import os\n\n\nclass TestA:\n    def test_old(self):\n        pass\n"
-    ours = old + "\n\ndef test_ours():\n    assert os\n"
-    theirs = (
-        "import os\nimport re\n\nLIMIT = 3\n\n\n"
-        "class TestA:\n    def test_old(self):\n        pass\n\n"
-        "    def test_more(self):\n        assert re\n\n    def test_not(self):\n        pass\n\n\n"
-        "def test_new():\n    assert LIMIT\n\n\ndef test_ours():\n    assert 0\n"
-    )
-    text = with_tests_of(ours, theirs, old, {"TestA.test_more", "test_new", "test_ours"})
-    compile(text, "t", "exec")
-    for taken in ("import re\n", "LIMIT = 3\n", "def test_new():", "    def test_more(self):"):
-        assert text.count(taken) == 1
-    assert "test_not" not in text
-    assert "assert 0" not in text, "a name that is taken stays as it is"
+def test_confidence_counts_behaviours_and_drafts_once() -> None:
+    drafts = [draft(n, "a", {0: "a", 1: "a"}) for n in range(2)]
+    one = behaviours(FIXES[:2], drafts)
+    assert len(one) == 1
+    assert confidence(ranking(drafts, one)[0], drafts, one) == pytest.approx(3 / 4)
+    assert confidence(ranking(drafts[:1], one)[0], drafts[:1], one) == pytest.approx(2 / 3)
+
+
+def test_what_the_judge_refuses_is_left_out() -> None:
+    one = draft(0, "ab", {0: "ab", 1: "ab"})
+    tests = [replace(r, id=f"t.py::test_{r.id}") for r in one.trial.asserted]
+    trial = replace(one.trial, failing=tuple(tests))
+    rows = {fix: {r.id: "pass" for r in tests} for fix in (0, 1)}
+    named = replace(one, trial=trial, rows=rows, accepted=None)  # type: ignore[arg-type]
+    judged = named.judged(TestOpinion(True, frozenset({"test_b"})))
+    (best,) = ranking([judged], FIXES[:2])
+    assert (best.tier, best.kept, best.dropped) == (0, ("t.py::test_a",), ("t.py::test_b",))
+    nothing = named.judged(TestOpinion(True, frozenset({"test_a", "test_b"})))
+    assert not nothing.accepted
+    assert nothing.red
+
+
+def test_what_judged_drafts_rewrite_is_held_against_no_fix() -> None:
+    old, other = (TestResult(id, "t.py", "failed") for id in ("o", "x"))
+    fixes = [CandidateFix(0, "a", broken=(old, other)), CandidateFix(1, "b")]
+    rewriting, plain = draft(0, "ao", {0: "ao", 1: "a"}), draft(1, "a", {0: "a", 1: "a"})
+    assert without_shared(fixes, [rewriting, plain])[0].broken == (other,)
+    assert without_shared(fixes, [rewriting, plain, plain])[0].broken == (old, other)
+    assert without_shared(fixes, [replace(rewriting, accepted=None)])[0].broken == (old, other)
+
+
+def test_a_passing_test_that_fixes_break_is_dropped() -> None:
+    one = draft(0, "a", {0: "a", 1: "a"})
+    rows = {fix: {**row, "now": "fail"} for fix, row in one.rows.items()}
+    (best,) = ranking([replace(one, rows=rows)], FIXES)
+    assert best.dropped == ("now",)
+
+
+def test_ties_prefer_what_is_judged_then_more_tests_then_the_earlier() -> None:
+    plain, more = (draft(n, red, {0: red}, accepted=None) for n, red in enumerate(("a", "abc")))
+    judged = draft(2, "a", {0: "a"})
+    order = ranking([plain, more, judged, draft(3, "a", {0: "a"}, accepted=None)], FIXES[:1])
+    assert [one.draft.number for one in order] == [2, 1, 0, 3]

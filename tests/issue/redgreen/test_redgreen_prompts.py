@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from refute.issue.redgreen.locate import likely_files, locate_prompt, view_of
+from refute.issue.context import likely_files
+from refute.issue.redgreen.locate import locate_prompt, view_of
 from refute.prompts import render
 
 from ..projects import FILES, FIX, GOLDEN_TESTS, ISSUE

@@ -5,13 +5,9 @@ from __future__ import annotations
 import pytest
 
 from refute.issue.snippet.issue_reader import read_issue_text
-from refute.issue.snippet.rendering import Style, TestSketch, patch_of, with_tests
-from refute.issue.snippet.script import Statement, scripts, statements
-from refute.issue.snippet.subject import (
-    Names,
-    completed,
-    homes_for_tests,
-)
+from refute.issue.snippet.rendering import Style, TestSketch, patch_of, slug, with_tests
+from refute.issue.snippet.script import scripts, statements
+from refute.issue.snippet.subject import Names, completed, module_of
 
 FILES = {
     "shop/__init__.py": "",
@@ -22,10 +18,6 @@ FILES = {
     "def test_total():\n    assert total([1]) == 1\n",
     "tests/sums/test_fields.py": "from shop import fields as f, sums\n\ndef test_f(): pass\n",
 }
-
-
-def rows(code: str) -> list[Statement]:
-    return [row for part in statements(read_issue_text(code)).values() for row in part]
 
 
 def test_imports_as_the_repository_writes_them() -> None:
@@ -39,6 +31,14 @@ def test_imports_as_the_repository_writes_them() -> None:
     assert not names.importable("myproject.models")
 
 
+@pytest.mark.parametrize(
+    ("path", "module"),
+    [("src/a/b.py", "a.b"), ("a/__init__.py", "a"), ("a/b-c.py", None), ("setup.py", "setup")],
+)
+def test_modules(path: str, module: str | None) -> None:
+    assert module_of(path) == module
+
+
 def test_an_example_is_completed_and_foreign_imports_go() -> None:
     text = "```python\nfrom myproject.views import view\ntotal([Price()])\n```\n"
     (script,) = scripts(statements(read_issue_text(text)))
@@ -50,28 +50,19 @@ def test_an_example_is_completed_and_foreign_imports_go() -> None:
     assert completed(unknown, Names(FILES)) is None
 
 
-def test_the_nearest_test_file() -> None:
-    homes = homes_for_tests("total of prices is wrong", ["shop/sums.py"], FILES)
-    assert homes[0] == "tests/sums/test_sums.py"
-    assert homes_for_tests("see tests/sums/test_fields.py", ["shop/sums.py"], FILES)[0].endswith(
-        "test_fields.py"
-    )
-    assert homes_for_tests("x", [], {"shop/sums.py": ""}) == []
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_appended_tests_leave_the_file_as_it_is(end: str) -> None:
-    existing = "from django.test import SimpleTestCase\n\n\nclass A(SimpleTestCase):\n    pass\n"
+    existing = "from unittest import TestCase\n\n\nclass A(TestCase):\n    pass\n"
     existing = existing.replace("\n", end)
     draft = TestSketch(
         "x", ("from b import c", "from b import a", "import os"), ('a("""\n1\n""")',)
     )
-    style = Style("SimpleTestCase", "django.test")
+    style = Style("TestCase", "unittest")
     text = with_tests(existing, [draft], style, title="A b")
     assert text.startswith(existing)
     assert text.count("\n") == text.count(end), "no line ends otherwise"
     assert text.replace(end, "\n").endswith(
-        "class BTests(SimpleTestCase):\n    def test_x(self):\n        import os\n"
+        "class BTests(TestCase):\n    def test_x(self):\n        import os\n"
         '        from b import a, c\n\n        a("""\n1\n""")\n'
     )
     patch = patch_of("tests/test_a.py", text, lambda path: existing)
@@ -92,6 +83,12 @@ def test_what_the_file_imports_is_not_imported_again() -> None:
     )
 
 
+def test_slugs() -> None:
+    assert slug("URLField throws ValueError!") == "urlfield_throws_valueerror"
+    assert slug("…") == "issue"
+    assert len(slug("word " * 50)) <= 48
+
+
 def test_what_rests_on_a_name_that_is_nowhere_is_left_out() -> None:
     text = "```python\nprice = Price()\nview = nowhere(price)\ntotal([view])\ntotal([price])\n```\n"
     (script,) = scripts(statements(read_issue_text(text)))
@@ -99,3 +96,16 @@ def test_what_rests_on_a_name_that_is_nowhere_is_left_out() -> None:
     assert made is not None
     assert made.script.sources == ("price = Price()", "total([price])")
     assert made.imports == ("from shop.fields import Price", "from shop.sums import total")
+
+
+@pytest.mark.parametrize(
+    ("statement", "own"),
+    [
+        ("from shop.sums import total", True),
+        ("import shop", True),
+        ("import datetime", False),
+        ("from decimal import Decimal", False),
+    ],
+)
+def test_what_is_the_repositorys(statement: str, own: bool) -> None:
+    assert Names(FILES).of_repository(statement) is own

@@ -13,7 +13,8 @@ from refute.issue.snippet.issue_reader import (
     shown_errors,
     with_inline_code,
 )
-from refute.issue.snippet.script import scripts, statements
+from refute.issue.snippet.script import missing_names, scripts, statements
+from refute.source.syntax import parse_module
 
 FENCED = """Product of nothing
 
@@ -101,8 +102,6 @@ def test_words_are_no_code(text: str) -> None:
         ),
         ("django.db.utils.FieldError: no", ShownError("FieldError", "no")),
         ("a FieldError(\"No 'a'\") is raised", ShownError("FieldError", "No 'a'")),
-        ("ImproperlyConfigured: Add it.", ShownError("ImproperlyConfigured", "Add it.")),
-        ("Exception Type: TypeError at /x/\nException Value: no", ShownError("TypeError", "no")),
     ],
 )
 def test_forms_of_exceptions(line: str, expected: ShownError) -> None:
@@ -138,6 +137,19 @@ def test_what_waits_or_leaves_is_never_run() -> None:
         assert scripts(statements(read_issue_text(f"```python\nimport a\n{code}\n```\n"))) == ()
 
 
+def test_the_main_part_is_run_and_the_set_up_is_not() -> None:
+    code = "import os\nos.environ['A'] = 'b'\nif __name__ == '__main__':\n    f(1)\n"
+    (made,) = scripts(statements(read_issue_text(f"```python\n{code}```\n")))
+    assert [row.source for row in made.statements] == ["import os", "f(1)"]
+
+
+def test_missing_names() -> None:
+    tree = parse_module(
+        "def f(a, *b, c=d):\n    return a + e\nfor i in f(1): print(i, [k for k in g])"
+    )
+    assert missing_names(tree.body) == {"d", "e", "g"}
+
+
 def test_a_hostile_issue_ends_soon() -> None:
     text = "x = (\n" * 3000 + "f(" * 5000 + "```" * 500 + ">>> " * 1000 + "\n>>> [" * 2000
     start = time.process_time()
@@ -165,3 +177,20 @@ def inline(text: str) -> list[tuple[str, str]]:
 )
 def test_code_in_a_sentence_with_what_it_gives(text: str, found: list[tuple[str, str]]) -> None:
     assert inline(text) == found
+
+
+def test_a_split_sentence_keeps_all_its_words() -> None:
+    text = "Sums\nHere `total([1])` returns `0`.\nKeyError: 'a'\n```python\ntotal([])\n```\n"
+    pieces = with_inline_code(read_issue_text(text))
+    assert [piece.kind for piece in pieces] == ["prose", "session", "prose", "code"]
+    assert "".join(p.text for p in pieces if p.kind == "prose").startswith(
+        "Sums\nHere `total([1])`"
+    )
+    assert pieces[2].errors == (ShownError("KeyError", "'a'"),)
+
+
+def test_what_is_assigned_last_is_looked_at() -> None:
+    text = "```python\nrows = query(1)\n```\nthen\n```python\nn = 3\n```\n"
+    made = scripts(statements(read_issue_text(text)))
+    assert [row.source for row in made[0].statements] == ["rows = query(1)", "rows"]
+    assert made[-1].sources == ("n = 3",)

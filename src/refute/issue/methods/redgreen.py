@@ -19,19 +19,15 @@ from refute.core.parameters import parameter
 from refute.core.problems import IssueProblem
 from refute.core.remarks import remark
 from refute.errors import ContextTooLong
-from refute.issue.context import LEAST_TOKENS, shown_issue
+from refute.issue.context import LEAST_TOKENS, Likely, likely_files, shown_issue
 from refute.issue.contract import DraftedFix, Reproduction
 from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
 from refute.issue.proving import proven_fix
 from refute.issue.redgreen.cached_workspace import Remembering, memory_of
 from refute.issue.redgreen.finalize import conclude
 from refute.issue.redgreen.locate import (
-    NO_HISTORY,
-    Likely,
     View,
-    likely_files,
     locate_prompt,
-    read_history,
     told_places,
     view_of,
 )
@@ -136,7 +132,6 @@ class _Work:
         self.answers = 0
         self.tests = given.test_files
         _, self.proposal = split_fix(given.code_patch)
-        self.history = NO_HISTORY
         self.likely = Likely((), ())
         self.seen = ""
         self.view = View((), (), ())
@@ -169,11 +164,8 @@ class _Work:
     async def locate(self) -> None:
         """Choose what the prompts show."""
         issue, sources = self.problem.text, self.bed.sources
-        self.history = await self._blocking(lambda: read_history(self.problem))
         self.seen = seen = "\n".join(self.bed.told(draft.trial) for draft in self.pool.drafts)
-        self.likely = likely = await self._blocking(
-            lambda: likely_files(issue, sources, self.history, seen)
-        )
+        self.likely = likely = await self._blocking(lambda: likely_files(issue, sources, seen))
         answer = await self._blocking(lambda: told_places(issue, sources, seen))
         if not answer and self.ask.left >= _FEWEST_TO_LOCATE:
             prompt = await self._blocking(
@@ -197,7 +189,6 @@ class _Work:
             lambda: view_of(
                 *(issue, sources, self.likely, said, self.tokens),
                 test_first=first,
-                history=self.history,
                 seen=self.seen,
             )
         )
@@ -314,10 +305,7 @@ class _Work:
 
 # -- the fixes that redgreen drafted, with the drafts of tests that speak for them -----------------
 # Drafts speak that the judge accepts, and such as it was not asked about and a fix turns green;
-# none that it refuses, and none that was made from the fixes.
-
-_MADE_FROM_FIXES = ("merged",)
-"""Routes of drafts that do not count as witnesses for the fixes."""
+# none that it refuses.
 
 
 def drafted_fixes(drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> tuple[DraftedFix, ...]:
@@ -351,6 +339,6 @@ def drafted_fixes(drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> tup
 
 
 def _is_witness(draft: Draft) -> bool:
-    if draft.route in _MADE_FROM_FIXES or draft.accepted is False or not draft.red:
+    if draft.accepted is False or not draft.red:
         return False
     return bool(draft.accepted) or any(draft.green(fix) for fix in draft.rows)

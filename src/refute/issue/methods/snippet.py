@@ -35,7 +35,7 @@ from refute.issue.snippet.rendering import (
     with_tests,
 )
 from refute.issue.snippet.script import Claim, Script, missing_names, statements
-from refute.issue.snippet.subject import Completed, IssueSubject, given_tests
+from refute.issue.snippet.subject import Completed, IssueSubject
 from refute.workspace.contract import Failure
 
 LEAST_CONFIDENCE = 0.4
@@ -59,10 +59,8 @@ class Found:
     why: str
     path: str
     patch: str
-    tests: tuple[str, ...] = ()
-    drafts: tuple[TestSketch, ...] = ()
-    style: Style | None = None
-    """None: the tests are the issue's own."""
+    drafts: tuple[TestSketch, ...]
+    style: Style
 
 
 def _reproduce(problem: IssueProblem, spawn: Spawn, bounds: Bounds) -> Reproduction:
@@ -80,7 +78,8 @@ def _reproduce(problem: IssueProblem, spawn: Spawn, bounds: Bounds) -> Reproduct
         case = Case(subject, Bench(original, bounds))
         found = None if nothing else case.best()
         if found is None and more:
-            found = case.second(subject.read_as(more, statements(more)))
+            case.subject = subject.read_as(more, statements(more))
+            found = case.best()
         if found is None and case.silent and (fault := case.fault()):
             raise WorkspaceUnavailable(fault)
         if found is None:
@@ -111,9 +110,9 @@ class Case:
         self.subject, self.bench = subject, bench
         self.steps: list[dict[str, Any]] = []
         self._probed: set[tuple[str, ...]] = set()
-        """The base of the tests and the sources of the scripts that were run in them."""
+        """The sources of the scripts that were run."""
         self._said = -1, "the issue's code cannot be completed from the repository"
-        self.silent = False
+        self.silent = True
         """Scripts were run, and none of them came to its end."""
         self._packages: set[str] = set()
         """Packages of the repository that they import."""
@@ -124,55 +123,17 @@ class Case:
         return self._said[1]
 
     def best(self) -> Found | None:
-        """The test with the best evidence; None where nothing has enough."""
-        given = self._given()
-        if given is not None:
-            return given
+        """The test with the best evidence, of what was not run yet; None where nothing has
+        enough."""
         return self._tried(self._claims())
-
-    def second(self, subject: IssueSubject) -> Found | None:
-        """The best test of the same issue read in another way, of what was not run yet."""
-        self.subject = subject
-        return self._tried(self._claims())
-
-    # -- the issue's own tests -------------------------------------------------------------------
-
-    def _given(self) -> Found | None:
-        if "src/_pytest/__init__.py" in self.subject.files:
-            return None  # a test in an issue of pytest is its input, seldom the test to add
-        source = given_tests(self.subject.rows, self.subject.names, "TestCase")
-        homes = self.subject.homes
-        if source is None or not homes:
-            return None
-        path = self.subject.new_path(homes[0])
-        trial = self.bench.attempt(patch_of(path, source, self.bench.original.source))
-        errors = self.subject.errors
-        failing = trial.failing
-        self.steps.append(
-            {"kind": "given", "source": source, "failing": [r.id for r in failing],
-             "how": [_line(r.failure.type, r.failure.message) for r in failing if r.failure],
-             "rejected": trial.rejected}
-        )  # fmt: skip
-        right = [
-            r for r in failing
-            if r.phase == "call" and r.failure is not None
-            and (r.failure.type == "AssertionError"
-                 or likeness(r.failure.type, r.failure.message, errors) >= 0.75)
-        ]  # fmt: skip
-        if not right or len(right) != len(failing):
-            return None
-        shown = max(likeness(r.failure.type, r.failure.message, errors) for r in right if r.failure)
-        confidence = 0.8 if shown >= 0.75 else 0.6
-        why = "the test that the issue gives fails" + (" as the issue shows" * (shown >= 0.75))
-        return Found(confidence, why, path, trial.patch, tuple(r.id for r in right))
 
     # -- probes and claims -----------------------------------------------------------------------
 
     def _claims(self) -> list[tuple[Claim, tuple[str, ...]]]:
-        base = self.subject.styles[0].base
-        ready = [r for r in self.subject.ready() if (base, *r.script.sources) not in self._probed]
+        style = self.subject.style
+        ready = [r for r in self.subject.ready() if r.script.sources not in self._probed]
         ready = ready[:MOST_SCRIPTS]
-        self._probed |= {(base, *one.script.sources) for one in ready}
+        self._probed |= {one.script.sources for one in ready}
         homes = self.subject.homes
         if not ready or not homes:
             return []
@@ -183,7 +144,7 @@ class Case:
         ran = self.bench.run(
             path,
             [*drafts, *again],
-            self.subject.styles,
+            style,
             self.subject.title,
         )
         by_name = {one.draft.name: one for one in ran}
@@ -219,7 +180,7 @@ class Case:
         for name in sorted(self._packages):
             tests.append(TestSketch(f"import_of_{name}", (), (f"import {name}",)))
         path = self.subject.new_path(self.subject.homes[0])
-        text = with_tests("", tests, self.subject.styles[0], title=self.subject.title)
+        text = with_tests("", tests, self.subject.style, title=self.subject.title)
         trial = self.bench.attempt(patch_of(path, text, self.bench.original.source))
         report = trial.report
         if report is None:
@@ -254,20 +215,20 @@ class Case:
         if not homes:
             self._said = 9, "the repository has no tests to put one to"
             return None
-        styles = self.subject.styles
+        style = self.subject.style
         chosen: dict[str, tuple[Claim, TestSketch]] = {}
         for claim, imports in candidates:
             if claim.confidence < LEAST_CONFIDENCE or len(chosen) >= MOST_CLAIMS:
                 continue
-            draft = self._draft(claim, imports, f"claim_{len(chosen)}", styles[0])
+            draft = self._draft(claim, imports, f"claim_{len(chosen)}", style)
             chosen.setdefault("\n".join(draft.body), (claim, draft))
         if not chosen:
             return None
         path = self.subject.new_path(homes[0])
         drafts = [draft for _, draft in chosen.values()]
-        ran = self.bench.run(path, drafts, styles, self.subject.title)
+        ran = self.bench.run(path, drafts, style, self.subject.title)
         by_name = {one.draft.name: one for one in ran}
-        kept = dict[str, tuple[Claim, TestSketch, Style]]()
+        kept = dict[str, tuple[Claim, TestSketch]]()
         for claim, draft in chosen.values():
             one = by_name.get(draft.name)
             failure = one.failure if one is not None else None
@@ -277,8 +238,8 @@ class Case:
                 {"kind": "claim", "why": claim.why, "confidence": claim.confidence,
                  "body": list(draft.body), "failure": how, "kept": right}
             )  # fmt: skip
-            if right and one is not None and one.result is not None:
-                kept.setdefault(claim.focus.value_source, (claim, draft, one.style))
+            if right:
+                kept.setdefault(claim.focus.value_source, (claim, draft))
         if kept:
             return self._alone([*kept.values()], path)
         self._said = 9, "a test of what the issue says does not fail as the issue says"
@@ -296,22 +257,18 @@ class Case:
                 )
         return tested(claim, name, tuple(dict.fromkeys(kept)), style)
 
-    def _alone(self, kept: Sequence[tuple[Claim, TestSketch, Style]], path: str) -> Found:
+    def _alone(self, kept: Sequence[tuple[Claim, TestSketch]], path: str) -> Found:
         """The best claim, and the values that the issue states as surely of other expressions."""
-        first, _, style = kept[0]
-        sure = ("equals", first.confidence, style)
-        drafts = [
-            draft
-            for claim, draft, own in kept
-            if claim is first or (claim.kind, claim.confidence, own) == sure
-        ]
+        first, style = kept[0][0], self.subject.style
+        sure = ("equals", first.confidence)
+        drafts = [d for one, d in kept if one is first or (one.kind, one.confidence) == sure]
         slug = self.subject.slug
         named = tuple(
             replace(one, name=f"{slug}_{n}" if n > 1 else slug) for n, one in enumerate(drafts, 1)
         )
         source = with_tests("", named, style, title=self.subject.title)
         patch = patch_of(path, source, self.bench.original.source)
-        return Found(first.confidence, first.why, path, patch, drafts=named, style=style)
+        return Found(first.confidence, first.why, path, patch, named, style)
 
     # -- the right file --------------------------------------------------------------------------
 
@@ -319,12 +276,8 @@ class Case:
         """Patch, path and ids of tests: at the end of the nearest test file where it fails there
         as it does alone, else in a new file beside it."""
         drafts, style = found.drafts, found.style
-        if style is None:
-            return found.patch, found.path, found.tests
         home = self.subject.homes[0]
         existing = self.bench.original.source(home)
-        if style.base == "SimpleTestCase" and "SimpleTestCase" not in (existing or ""):
-            style = replace(style, base="TestCase")  # what the file has imported serves as well
         if existing is not None:
             text = with_tests(existing, drafts, style, title=self.subject.title)
             trial = self.bench.attempt(patch_of(home, text, self.bench.original.source))

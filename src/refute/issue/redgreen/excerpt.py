@@ -373,7 +373,6 @@ def _with_gaps(shown: Collection[int], lines: list[str]) -> Iterable[str]:
         yield GAP
 
 
-_URLCONF = re.compile(r"""\bROOT_URLCONF\s*=\s*["']([\w.]+)["']""")
 _FIXTURE_FUNCTION = re.compile(r"^\d+ (?:async )?def (\w+)", re.MULTILINE)
 _MOST_FIXTURES = 30
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -423,8 +422,7 @@ def _body(numbered: str) -> str:
 
 
 def _beside(path: str, files: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
-    """Files that a file imports by relative imports or names as its URLs, and each
-    `conftest.py` above it."""
+    """Files that a file imports by relative imports, and each `conftest.py` above it."""
     tree = readable_module(files.get(path, ""))
     folder = PurePosixPath(path).parent
     for node in ast.walk(tree):
@@ -441,12 +439,6 @@ def _beside(path: str, files: Mapping[str, str]) -> Iterator[tuple[str, list[str
             inner = f"{module / alias.name}.py"
             if inner in files:
                 yield inner, []
-    for urls in _URLCONF.findall(files.get(path, "")):  # Django's, relative to the folder of tests
-        for root in folder.parents:
-            plain = str(root.joinpath(*urls.split("."))) + ".py"
-            if plain in files:
-                yield plain, []
-                break
     for conftest in _conftests(path, files):
         yield conftest, _fixtures(files[conftest])
 

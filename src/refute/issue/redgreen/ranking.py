@@ -44,7 +44,7 @@ class Draft:
 
     number: int
     route: str
-    """`direct`, `snippet`; `repair`, `dispute` of another; `merged` of several."""
+    """`direct`, `snippet`; `repair`, `dispute` of another."""
     trial: TrialRun
     problems: tuple[str, ...] = ()
     """Parts of its answer that could not be used."""
@@ -181,7 +181,7 @@ def fix_scores(drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> dict[i
         votes = (
             _JUDGED[draft.accepted] * len(draft.green(fix.number)) / len(draft.red)
             for draft in drafts
-            if draft.red and draft.route != "merged"  # chosen by the fixes: no witness for them
+            if draft.red
         )
         scores[fix.number] = fix.weight * sum(votes)
     return {number: score for number, score in scores.items() if score > 0}

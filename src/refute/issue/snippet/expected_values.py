@@ -70,9 +70,7 @@ def expectations(
     if any(shows(pieces[place].text, actual) for place in outputs):
         reproduced = True
     last = _has_the_output(pieces, script, seen, index)
-    if last and len(_printing(script, seen)) > 1:
-        yield from _of_lines(pieces, outputs, script, seen, index)
-        last = False
+    last = last and len(_printing(script, seen)) < 2
     for place in outputs if last else []:
         said = _lead(pieces, place)
         output = pieces[place].text.strip("\n")
@@ -184,29 +182,6 @@ def _printing(script: Script, seen: Seen) -> list[int]:
     piece = script.statements[max(seen.values)].piece
     rows = ((index, script.statements[index]) for index in seen.values)
     return [index for index, row in rows if row.printed and row.piece == piece]
-
-
-def _of_lines(
-    pieces: Sequence[Piece], outputs: Sequence[int], script: Script, seen: Seen, index: int
-) -> Iterator[ExpectedText]:
-    """Of several that print, each has its lines of the output, where there are as many."""
-    printing = _printing(script, seen)
-    printed = [seen.values[one].str.split("\n") for one in printing]
-    start = sum(map(len, printed[: printing.index(index)]))
-    own = seen.values[index].str.split("\n")
-    actual = [line.rstrip() for lines in printed for line in lines]
-    texts = {place: pieces[place].text.strip("\n").split("\n") for place in outputs}
-    as_seen = any([line.rstrip() for line in text] == actual for text in texts.values())
-    for place, text in texts.items():
-        mine = text[start : start + len(own)]
-        if pieces[place].errors or len(text) != len(actual) or mine == own:
-            continue
-        said = _lead(pieces, place)
-        expected = _EXPECTED.search(said) and not re.search(r"\b(got|actual)\b", said, re.I)
-        if expected or as_seen:
-            confidence = 0.7 if as_seen and expected else 0.6 if as_seen else 0.45
-            why = "the issue shows the expected output, line by line"
-            yield ExpectedText("\n".join(mine), confidence, why, True)
 
 
 def _others(script: Script, index: int) -> Iterator[tuple[bool, str]]:

@@ -1,7 +1,7 @@
 """An issue's text as pieces in their order: code, sessions, outputs, exceptions, prose.
 
-Trackers differ in how they keep code. GitHub fences it; Trac's export, which SWE-bench has of
-Django, has neither fences nor blank lines, so code is told from prose by whether Python reads it.
+Trackers differ in how they keep code: some fence it, some exports have neither fences nor blank
+lines. So code is told from prose by whether Python reads it.
 Nothing is executed here. Code inside of sentences is taken only where an issue's proper code leads
 nowhere: a sentence names calls for many reasons.
 """
@@ -18,15 +18,10 @@ from typing import Literal
 
 from refute.source.syntax import readable_module
 
-_NAME = (
-    r"(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception|Warning|DoesNotExist|Exit|NotFound|Http404)"
-    r"|ImproperlyConfigured|PermissionDenied|SuspiciousOperation|MultipleObjectsReturned)"
-)
+_NAME = r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Exit|NotFound)"
 _LINE = re.compile(rf"^\s*(?:E\s+)?({_NAME})(?::[ \n](.*))?$")
 _DOTTED = re.compile(r"^((?:[a-z_]\w*\.)+\w*[Ee]rror)(?:: (.*))?$")
 """Exceptions of lower case, such as `re.error` and `socket.error`."""
-_PAGE = re.compile(r"Exception Type:\s*(\w+)(?: at \S+)?\s*\n\s*Exception Value:\s*(.*)")
-"""Django's page for an exception."""
 _ANYWHERE = re.compile(rf"\b({_NAME}): ([^\n]+)")
 _MADE = re.compile(rf"\b({_NAME})\((?:\"([^\"\n]+)\"|'([^'\n]+)')\)")
 """As Python shows an exception, and as it is raised."""
@@ -50,10 +45,6 @@ _REFUSED = re.compile(
     re.I,
 )
 _NO_ERROR = frozenset({"None", "True", "False", "Output", "Result", "Behavior", "Behaviour"})
-_OF_DATABASES = frozenset(
-    {"DatabaseError", "OperationalError", "ProgrammingError", "InternalError", "NotSupportedError"}
-)
-"""A statement that no database understands is another of these, in other words, on each."""
 _VARIABLE = re.compile(r"0x[0-9a-fA-F]+|\d+|[\"'`]|<[^>]*>")
 """Parts of a message that differ from run to run, or from one version to the next."""
 
@@ -78,7 +69,6 @@ def shown_errors(text: str) -> tuple[ShownError, ...]:
             continue
         found += [ShownError(_bare(m[1]), m[2].strip()) for m in _ANYWHERE.finditer(line)]
         found += [ShownError(_bare(m[1]), m[2] or m[3]) for m in _MADE.finditer(line)]
-    found += [ShownError(match[1], match[2].strip()) for match in _PAGE.finditer(text)]
     return tuple(dict.fromkeys(found))
 
 
@@ -101,14 +91,11 @@ def demands_error(prose: str) -> bool:
 def likeness(type_: str, message: str, shown: Iterable[ShownError]) -> float:
     """Rate how much a failure is one of the shown exceptions: 1 the same, 0 none of them.
 
-    0.5: the type is the same, and one of the two has no message or an unlike one; or both are what
-    databases say of a statement.
+    0.5: the type is the same, and one of the two has no message or an unlike one.
     """
     best = 0.0
     for one in shown:
         if one.type != _bare(type_):
-            if {one.type, _bare(type_)} <= _OF_DATABASES:
-                best = max(best, 0.5)
             continue
         best = max(best, 0.5)
         ours, theirs = _plain(message), _plain(one.message)

@@ -248,15 +248,11 @@ def _quoted(text: str) -> str:
     return f"'\\n'.join([\n    {lines},\n])"
 
 
-_NO_DATABASE = re.compile(r"quer\w+ .*allowed in SimpleTestCase", re.DOTALL)
-
-
 @dataclass(frozen=True, slots=True)
 class Ran:
     """A draft in a file of its own, or with others, and what became of it."""
 
     draft: TestSketch
-    style: Style
     source: str
     """The whole file that it was run in."""
     result: TestResult | None
@@ -269,12 +265,6 @@ class Ran:
         if result is None or result.phase != "call" or result.outcome not in FAILING:
             return None
         return result.failure
-
-    @property
-    def wants_database(self) -> bool:
-        """True if it failed because it may not use a database."""
-        failure = self.failure
-        return failure is not None and _NO_DATABASE.search(failure.message) is not None
 
     def seen(self, path: str) -> Seen | None:
         """Read what a probe in the file `path` saw; None where it wrote nothing."""
@@ -330,32 +320,22 @@ class Bench:
         self,
         path: str,
         drafts: Sequence[TestSketch],
-        styles: Sequence[Style],
+        style: Style,
         title: str,
     ) -> list[Ran]:
-        """Run drafts together in the new file `path`, with the first of the styles that serves.
+        """Run drafts together in the new file `path`.
 
         A draft that spoils the file for the others (it cannot be compiled) is run alone.
         """
-        found = self._together(path, drafts, styles[0], title)
-        if len(drafts) > 1 and all(ran.result is None for ran in found):
-            found = []
-            for draft in drafts[:4]:
-                found += self._together(path, [draft], styles[0], title)
-        hungry = [ran.draft for ran in found if ran.wants_database]
-        if hungry and len(styles) > 1:
-            again = self.run(path, hungry, styles[1:], title)
-            fed = {ran.draft.name: ran for ran in again}
-            found = [fed.get(ran.draft.name, ran) for ran in found]
-        return found
-
-    def _together(
-        self, path: str, drafts: Sequence[TestSketch], style: Style, title: str
-    ) -> list[Ran]:
         source = with_tests("", drafts, style, title=title)
         trial = self.attempt(patch_of(path, source, self.original.source))
         results = trial.report.results if trial.report is not None else ()
-        return [Ran(draft, style, source, result_of(draft, results)) for draft in drafts]
+        found = [Ran(draft, source, result_of(draft, results)) for draft in drafts]
+        if len(drafts) > 1 and all(ran.result is None for ran in found):
+            found = []
+            for draft in drafts[:4]:
+                found += self.run(path, [draft], style, title)
+        return found
 
 
 def result_of(draft: TestSketch, results: Sequence[TestResult]) -> TestResult | None:

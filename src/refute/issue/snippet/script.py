@@ -21,9 +21,7 @@ _FORBIDDEN = re.compile(
     r"\b(?:app\.run|runserver|input|serve_forever|run_forever|mainloop|breakpoint|set_trace)\s*\("
 )
 """Calls that wait for a person or for ever."""
-_SETUP = re.compile(
-    r"^\s*(?:django\.setup\(\)|settings\.configure\(|os\.environ|plt\.show\(|sys\.exit\()"
-)
+_SETUP = re.compile(r"^\s*(?:os\.environ|sys\.exit\()")
 """Statements of a script that a test must not have."""
 
 _OUTPUT = re.compile(r"\s*(?:output|result|prints|returns|out)\s*:\s*(\S[^\n]*)", re.I)
@@ -209,17 +207,24 @@ def _comments(last: str, below: Iterable[str]) -> Iterator[str]:
 
 
 def _runnable(rows: Iterable[Statement]) -> Iterator[Statement]:
-    """Without the set-up of a script, and with the body of its main part."""
+    """Without the set-up of a script, and with the bodies of its main part and its tests."""
     for row in rows:
         if _SETUP.match(row.source):
             continue
-        if isinstance(row.node, ast.If) and "__name__" in ast.unparse(row.node.test):
+        if isinstance(row.node, ast.If | ast.FunctionDef) and _is_run(row.node):
             body = "\n".join(ast.unparse(node) for node in row.node.body)
             yield from _runnable(_of_step(body, "", row.piece))
         elif isinstance(row.node, ast.ImportFrom) and row.node.names[0].name == "*":
             continue  # not allowed in a function: its names are completed one by one
         else:
             yield row
+
+
+def _is_run(node: ast.If | ast.FunctionDef) -> bool:
+    """Return whether it is the main part of a script, or a test."""
+    if isinstance(node, ast.If):
+        return "__name__" in ast.unparse(node.test)
+    return node.name.startswith("test_") and not node.args.args
 
 
 def _looked_at(rows: list[Statement]) -> list[Statement]:

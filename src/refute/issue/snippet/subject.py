@@ -13,16 +13,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import PurePosixPath
 
-from refute.issue.context import neighbouring_tests, ranked
+from refute.issue.context import likely_files, neighbouring_tests
 from refute.issue.drafting.original import Original
-from refute.issue.edits.definitions import reindented
 from refute.issue.snippet.issue_reader import Piece, ShownError
 from refute.issue.snippet.rendering import Style, free_path, slug
 from refute.issue.snippet.script import Script, Statement, bound_names, missing_names, scripts
 from refute.workspace.patches import is_test_file
-from refute.workspace.running import holds_tests
+
+_NEAR = 3
+"""Code files, the likeliest, whose tests are looked at."""
 
 
 class IssueSubject:
@@ -70,26 +72,27 @@ class IssueSubject:
         """Test files that the test may go to, the best first."""
         if self._like is not None:
             return self._like.homes
-        code = frame_files(self.text, self.files)
-        code += _homes_of_attributes(self.rows, self.names)
+        names = Script(tuple(self.rows), ()).missing()
+        said = [self.text, *filter(None, map(self.names.import_of, sorted(names)))]
         for row in self.rows:
-            if row.source.startswith(("import ", "from ")):
-                code += _homes_of(row.source, self.names)
-        for name in sorted(Script(tuple(self.rows), ()).missing()):
-            code += _homes_of(self.names.import_of(name), self.names)
-        return homes_for_tests(self.text, list(dict.fromkeys(code)), self.files)
+            if isinstance(row.node, ast.Import | ast.ImportFrom):
+                names |= {alias.name for alias in row.node.names}
+                said.append(row.source)
+        text = "\n".join((*said, *(f"`{name}`" for name in sorted(names))))
+        found = likely_files(text, self.files)
+        near = (neighbouring_tests([path], self.files, hint=text) for path in found.code[:_NEAR])
+        return list(dict.fromkeys((*chain.from_iterable(near), *found.tests)))
 
     @property
-    def styles(self) -> list[Style]:
-        """The styles of tests to try, in this order."""
-        usual = styles_of(self.files.get(self.homes[0], "") if self.homes else "")
-        if self._in_classes and not usual[0].base:
-            return [Style("TestCase", "unittest")]
-        return usual
+    def style(self) -> Style:
+        """The style of the nearest test file."""
+        source = self.files.get(self.homes[0], "") if self.homes else ""
+        in_classes = _CASES.search(source) and not _FUNCTIONS.search(source)
+        return Style("TestCase", "unittest") if in_classes or self._in_classes else Style()
 
     def ready(self) -> list[Completed]:
         """The scripts that can be run."""
-        more = ("self",) if self.styles[0].base else ()
+        more = ("self",) if self.style.base else ()
         made = (completed(one, self.names, more) for one in scripts(self._by_piece))
         return [one for one in made if one is not None]
 
@@ -98,104 +101,11 @@ class IssueSubject:
         return free_path(home, self.slug, self._paths)
 
 
-def _homes_of_attributes(rows: Sequence[Statement], names: Names) -> list[str]:
-    """Paths of the files that define what is taken from a package as its attribute: a package
-    passes on what its modules define, and their tests are named after the modules."""
-    bound = {name: name for name in Script(tuple(rows), ()).missing()}
-    for row in rows:
-        if isinstance(row.node, ast.Import):
-            for one in row.node.names:
-                bound[one.asname or one.name.partition(".")[0]] = one.name
-    paths: list[str] = []
-    for node in (node for row in rows for node in ast.walk(row.node)):
-        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
-            continue
-        for package in names.modules(bound.get(node.value.id, "")):
-            folder = package.rpartition("/")[0]
-            paths += [path for path in names.home_of(node.attr) if path.startswith(f"{folder}/")]
-    return paths
-
-
-def _homes_of(statement: str | None, names: Names) -> list[str]:
-    """Paths of the repository's modules that an import takes something from."""
-    if not statement:
-        return []
-    words = statement.replace(",", " ").split()
-    paths: list[str] = []
-    if words[0] == "from" and len(words) > 3:
-        for name in words[3:]:
-            paths += names.modules(f"{words[1]}.{name}")
-            paths += names.home_of(name)
-    return [*paths, *names.modules(words[1])]
-
-
-_NAMED = re.compile(r"(?:^test_.*|.*_tests?|^tests?)\.py$")
-_FRAME = re.compile(r"[\w~./\\@+-]+\.py\b")
-_NEAR = 60
-"""Test files, by their text, among which the nearest by import and name is looked for."""
-
-
-def homes_for_tests(text: str, code: Sequence[str], files: Mapping[str, str]) -> list[str]:
-    """Test files that the test may go to, the best first.
-
-    `text`: the issue. `code`: paths of the modules that the example uses or that its traceback
-    passes through, the most telling first. `files`: path -> source of the repository.
-    """
-    tests = {
-        path: source
-        for path, source in files.items()
-        if is_test_file(path)
-        and _NAMED.match(PurePosixPath(path).name)
-        and "testdata" not in path
-        and holds_tests(source)
-    }
-    if not tests:
-        return []
-    mentioned = [path for path in tests if path in text]
-    by_text = ranked(text, tests)
-    stems = {PurePosixPath(path).stem for path in code} - {"__init__", "base", "utils"}
-    top = set(by_text[:_NEAR]) | {path for path in tests if _about(path, stems)}
-    around = {path: files[path] for path in top}
-    near = neighbouring_tests(code[:6], around, hint=text, most=10)
-    place = {path: number for number, path in enumerate(by_text)}
-    best = sorted(near, key=lambda path: near.index(path) + place[path] / 4)
-    return list(dict.fromkeys((*mentioned, *best, *by_text)))
-
-
-def frame_files(text: str, files: Iterable[str]) -> list[str]:
-    """Files of the repository that tracebacks in a text pass through, the innermost first."""
-    known = list(files)
-    found: list[str] = []
-    for match in _FRAME.finditer(text):
-        parts = PurePosixPath(match[0].replace("\\", "/")).parts
-        for start in range(len(parts) - 1):
-            tail = "/".join(parts[start:])
-            hits = [path for path in known if path == tail or path.endswith(f"/{tail}")]
-            if hits:
-                found += [path for path in hits if not is_test_file(path)][:1]
-                break
-    return list(dict.fromkeys(reversed(found)))
-
-
-def _about(path: str, stems: set[str]) -> bool:
-    return re.sub(r"^tests?_|_tests?$", "", PurePosixPath(path).stem) in stems
-
-
 # -- style ----------------------------------------------------------------------------------------
 
 
 _FUNCTIONS = re.compile(r"^(?:async )?def test", re.MULTILINE)
 _CASES = re.compile(r"^class \w+\((?:unittest\.)?\w*TestCase\)", re.MULTILINE)
-
-
-def styles_of(source: str) -> list[Style]:
-    """The styles to try in this order, as a test file has them: with Django's the plain one, then
-    the one with a database."""
-    if "from django.test import" in source:
-        return [Style(base, "django.test") for base in ("SimpleTestCase", "TestCase")]
-    if _CASES.search(source) and not _FUNCTIONS.search(source):
-        return [Style("TestCase", "unittest")]
-    return [Style()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,61 +271,3 @@ def _statements(source: str, name: str) -> Iterable[str]:
             words = part.split()
             if words and words[-1].partition(".")[0] == name and len(words) in (1, 3):
                 yield f"import {' '.join(words)}"
-
-
-def given_tests(rows: Sequence[Statement], names: Names, base: str) -> str | None:
-    """A module with the tests that the statements define; None where there are none.
-
-    Methods that stand without their class get one that derives from `base` (an import of it is
-    completed). Imports from the reporter's own project are left out.
-    """
-    if not any(_is_test(row.node) for row in rows):
-        return None
-    kept: list[Statement] = []
-    for row in rows:
-        if isinstance(row.node, ast.Import | ast.ImportFrom):
-            level = row.node.level if isinstance(row.node, ast.ImportFrom) else 0
-            module = getattr(row.node, "module", None) or row.node.names[0].name
-            if not level and not names.importable(module):
-                continue
-            if level == 1:
-                continue  # of the reporter's own application
-        elif not isinstance(row.node, ast.ClassDef | ast.FunctionDef | ast.Assign):
-            continue
-        kept.append(row)
-    loose = [row for row in kept if _is_method(row.node)]
-    nodes: list[ast.AST] = [row.node for row in kept]
-    parts = [row.source for row in kept if row not in loose]
-    if loose:
-        body = "\n\n".join(reindented(row.source, "    ") for row in loose)
-        parts.append(f"class IssueTests({base}):\n{body}")
-        nodes.append(ast.parse(base, mode="eval"))
-    imports = []
-    for name in sorted(missing_names(nodes)):
-        statement = names.import_of(name)
-        if statement is None:
-            return None
-        imports.append(statement)
-    ahead = [part for part in parts if part.startswith(("import ", "from "))]
-    rest = [part for part in parts if part not in ahead]
-    head = "\n".join([*imports, *ahead])
-    return "\n\n\n".join([part for part in (head, *rest) if part]) + "\n"
-
-
-def _is_test(node: ast.stmt) -> bool:
-    if isinstance(node, ast.FunctionDef):
-        plain = [arg.arg for arg in node.args.args if arg.arg != "self"]
-        return node.name.startswith("test_") and not plain
-    return (
-        isinstance(node, ast.ClassDef)
-        and any(ast.unparse(base).endswith("TestCase") for base in node.bases)
-        and any(isinstance(n, ast.FunctionDef) and n.name.startswith("test") for n in node.body)
-    )
-
-
-def _is_method(node: ast.stmt) -> bool:
-    return (
-        isinstance(node, ast.FunctionDef)
-        and bool(node.args.args)
-        and node.args.args[0].arg == "self"
-    )
