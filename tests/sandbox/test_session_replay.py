@@ -90,51 +90,31 @@ def test_typed_numbers(box: LocalSandbox) -> None:
     assert not matches(outcomes[1], expect_test(UnitTest(Call(([1],)), [1, True, 1], typed=True)))
 
 
-def made(box: LocalSandbox, *steps: str, code: str = CODE) -> Any:
-    session = DoctestSession(tuple(f"{step}\n" for step in steps), len(steps), observed=True)
-    (outcome,) = box.run(Program(code, "f", filename="/m.py"), [session])
-    return outcome.value
-
-
-def test_calls_are_seen_with_their_arguments_as_they_were_before(box: LocalSandbox) -> None:
-    code = "def f(xs, *, n=1):\n    xs.append(n)\n    return xs\n"
-    steps = "a = []", "b = [a]", "b[0].append(5)", "print(f(a), f(a, n=2))"
-    assert made(box, *steps, code=code) == [
-        [],
-        [],
-        [],
-        [(([5],), {}, ("returned", [5, 1])), (([5, 1],), {"n": 2}, ("returned", [5, 1, 2]))],
-    ]
-
-
-def test_only_calls_of_the_function_itself_are_seen(box: LocalSandbox) -> None:
+@pytest.mark.parametrize(
+    ("name", "step", "runs"),
+    [
+        ("f", "wrapper(1)", True),
+        ("f", "list(map(f, [1]))", True),
+        ("f", "exec('def f(a, b=0):\\n    return a + b', ns := {}); ns['f'](1)", False),
+        ("f", "1 // 0", False),
+        ("C.f", "C().f(1)", True),
+        ("C.f", "f(1)", False),
+        ("C.size", "C().size", True),
+        ("C.made", "C.made()", True),
+        ("C.made", "C()", False),
+    ],
+)
+def test_a_session_tells_whether_the_function_runs(
+    box: LocalSandbox, name: str, step: str, runs: bool
+) -> None:
     code = (
         "import functools\ndef f(a, b=0):\n    return a + b\n"
         "@functools.wraps(f)\ndef wrapper(a):\n    return f(a)\n"
         "class C:\n    def f(self, a):\n        return f(a)\n"
-        "class D:\n    f = staticmethod(f)\n"
+        "    @property\n    def size(self):\n        return 1\n"
+        "    @classmethod\n    def made(cls):\n        return cls()\n"
     )
-    assert made(box, "wrapper(1)", "C().f(1)", "list(map(f, [1]))", code=code) == [[], [], []]
-    one = ((1, 2), {}, ("returned", 3))
-    assert made(box, "g = f", "g(1, 2)", "D.f(1, 2)", "functools.partial(f, 1)(2)", code=code) == [
-        [], [one], [one], [one],
-    ]  # fmt: skip
-    again = "exec('def f(a, b=0):\\n    return a + b', ns := {})"
-    assert made(box, again, "ns['f'](1)", code=code) == [[], []]
-
-
-def test_what_is_no_data_and_what_is_raised_is_told(box: LocalSandbox) -> None:
-    code = "def f(x):\n    return object() if x else 1 // 0\n"
-    assert made(box, "f(object)", "f(0)", code=code) == [
-        [(None, {}, None)],
-        [((0,), {}, ("raised", "ZeroDivisionError"))],
-    ]
-
-
-def test_a_test_that_is_observed_goes_on_behind_what_fails(box: LocalSandbox) -> None:
-    test = (
-        "def test_f(self=None):\n    assert f(1) == 9 and f(2) == 9\n    for n in (3, 4):\n"
-        "        assert f(n) == 9\n    f(None)\n    return f(5)"
-    )
-    rows = made(box, test, "test_f()")
-    assert [args for args, _, _ in rows[1]] == [(1,), (2,), (3,), (4,), (None,), (5,)]
+    session = DoctestSession(("undefined()\n", f"{step}\n"), 2, observed=True)
+    (outcome,) = box.run(Program(code, name, filename="/m.py"), [session])
+    assert isinstance(outcome, Returned)
+    assert outcome.value is runs

@@ -45,9 +45,7 @@ class DoctestSession:
     watched: int = 1
     """How many of the last steps come back."""
     observed: bool = False
-    """Whether the calls of the program's function that the steps make come back instead of what
-    they show: of each watched step a list of (arguments, keywords, outcome), see `sandbox.replay`.
-    """
+    """Whether only comes back if the program's function ran."""
 
     @property
     def source(self) -> str:

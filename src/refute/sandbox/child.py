@@ -194,7 +194,7 @@ def _run_calls(
             elif kind == 5:
                 value = observing.observe(namespace, arguments, filename, codec)
             elif kind == 4:
-                value = replaying.observe(namespace, arguments, keywords, filename, function)
+                value = replaying.runs(namespace, arguments, function)
             else:
                 value = eval(compile(arguments, "<expression>", "eval"), namespace.__dict__)
             shape = type(value)

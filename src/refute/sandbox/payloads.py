@@ -99,7 +99,7 @@ def programs_packed(
 
 def calls_packed(calls: Sequence[Invocation]) -> bytes:
     """The calls for the child: kind 0 plain values, 1 nodes, 2 an expression, 3 a session, 4 a
-    session whose calls are looked at, 5 a scenario."""
+    session of which is asked whether the function runs, 5 a scenario."""
     rows: list[tuple[int, Any, Any]] = []
     is_plain = values.is_plain
     for call in calls:

@@ -2,8 +2,9 @@
 
 What `doctest` would call a failure is one, unless it says nothing about the function: a name, file
 or package that the example lacks, output that differs from one run to the next, a wrapped line.
-Such examples are counted, never believed. An example becomes a call, for the search to work with,
-only where making the call does the same as replaying the session; else it stays a `DoctestSession`.
+Such examples are counted, never believed. An example that hangs on no other and only calls the
+function with plain values becomes that call, which the search can vary; else it stays a
+`DoctestSession`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from refute.core.problems import DoctestSession, FunctionProblem, Invocation, Trust, UnitTest
+from refute.core.problems import (
+    Call,
+    DoctestSession,
+    FunctionProblem,
+    Invocation,
+    Trust,
+    UnitTest,
+)
 from refute.function.called_as import called_as
 from refute.function.examples.scripts import (
     DoctestScript,
@@ -27,10 +35,10 @@ from refute.function.examples.scripts import (
     scripts,
     slice_of,
 )
-from refute.function.examples.session_calls import Row, agreed, calls_made, looking_at
+from refute.function.examples.subject import invocation
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.equality import shows, without_addresses
-from refute.sandbox.values import MalformedValue
+from refute.sandbox.values import MalformedValue, encode
 from refute.source.literals import NotLiteral, parse_literal
 from refute.source.syntax import try_parse_statements
 
@@ -42,6 +50,10 @@ _OTHER = Limits(cpu=2.0, wall=4.0, seed=1, elsewhere=True)
 """The second look: other hashes, other random numbers, other surroundings."""
 _QUICK = Limits(cpu=0.12, wall=1.0)
 """What a test may take that thousands of candidates are run on."""
+
+
+Row = tuple[str, "str | None", bool]
+"""What an example showed: see `DoctestSession`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +128,10 @@ def replayed(problem: FunctionProblem, *, box: Sandbox, brief: bool = False) -> 
 
 
 def _is_called(script: DoctestScript, program: Program, box: Sandbox) -> bool:
-    """Return whether one of the script's steps is seen to call the function itself."""
-    (outcome,) = box.run(program, [looking_at(_session(script.steps))], LOOKING)
-    return any(calls_made(outcome))
+    """Return whether the function runs when the script's steps do."""
+    session = replace(_session(script.steps), observed=True)
+    (outcome,) = box.run(program, [session], LOOKING)
+    return outcome == Returned(encode(True))
 
 
 MOST_CALLERS = 12
@@ -371,12 +384,15 @@ def _tests(
     ]
     if not chosen:
         return {}
-    calls = {}
-    if not script.caller:
-        calls = agreed(script, judged.outcomes, judged.failing, chosen, problem, program, box)
+    slices = {index: slice_of(steps, index) for index in chosen}
+    calls = {
+        index: test
+        for index, kept in slices.items()
+        if kept == [index] and not script.caller
+        and (test := _as_call(steps[index], problem.entry_point)) is not None
+    }  # fmt: skip
     sessions = [index for index in chosen if index not in calls]
-    slices = [slice_of(steps, index) for index in sessions]
-    short = [DoctestSession(tuple(steps[i].source for i in kept)) for kept in slices]
+    short = [DoctestSession(tuple(steps[i].source for i in slices[index])) for index in sessions]
     outcomes = box.run(program, short, replace(_QUICK, stop_after=4)) if short else []
     tests = dict(calls)
     for index, session, outcome in zip(sessions, short, outcomes, strict=True):
@@ -397,6 +413,24 @@ def _green(script: DoctestScript, judged: _Judged) -> Iterator[UnitTest]:
     for index in judged.relevant:
         if index not in judged.unclear and index >= first and _says_something(script.steps[index]):
             yield _stated(_session(script.steps[: index + 1]), script.steps[index], script.caller)
+
+
+def _as_call(step: DoctestStep, entry_point: str) -> UnitTest | None:
+    """The example as a test of a call, where it shows a value or an exception."""
+    match try_parse_statements(step.source):
+        case [ast.Expr(value=node)] if isinstance(call := invocation(node, entry_point), Call):
+            pass
+        case _:
+            return None
+    source, raised = f"doctest line {step.line}", step.want.raised
+    if raised is not None:
+        kind = raised.partition(":")[0].strip().rpartition(".")[2]
+        return UnitTest(call, None, kind, Trust.STATED, source, None, 0.99)
+    try:
+        value = parse_literal(step.want.text) if step.want.text else None
+    except NotLiteral:
+        return None
+    return UnitTest(call, value, None, Trust.STATED, source, None, 0.99, typed=True)
 
 
 def _says_something(step: DoctestStep) -> bool:
