@@ -58,52 +58,12 @@ class EvalOutput:
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
-class Place(Model):
-    """verifiers 0.4.0, `verifiers.v1.runtimes.Runtime`."""
-
-    def __init__(self, name: str | None = None) -> None:
-        super().__init__(name=name or "vf-1", env={})
-
-    def process_env(self, env: dict[str, str]) -> dict[str, str]:
-        return {**self.env, **env}
-
-    async def stop(self) -> None:
-        await self.teardown()
-
-
-class HostPlace(Place):
-    """verifiers 0.4.0, `verifiers.v1.runtimes.SubprocessRuntime`."""
-
-    def __init__(self, config: Any, name: str | None = None) -> None:
-        super().__init__(name)
-
-    async def start(self) -> None:
-        self.started = True
-
-    async def prepare_uv_script(
-        self, script: str, env: Any = None, *, activate: bool = True
-    ) -> list[str]:
-        assert self.started
-        return [sys.executable, script]
-
-    async def teardown(self) -> None:
-        self.started = False
-
-
 def _same(function: Any) -> Any:
     return function
 
 
 def _decorator(**how: Any) -> Any:
     return _same
-
-
-class Sandbox(Model):
-    """inspect-ai 0.3.285, `SandboxEnvironment`."""
-
-    def as_type(self, kind: type) -> Any:
-        assert isinstance(self, kind)
-        return self
 
 
 RECORDED: dict[str, dict[str, dict[str, Any]]] = {
@@ -128,11 +88,6 @@ RECORDED: dict[str, dict[str, dict[str, Any]]] = {
     "verifiers": {  # 0.4.0
         "verifiers": {},
         "verifiers.v1": {
-            "AgentConfig": Model,
-            "Agents": Model,
-            "Env": Model,
-            "EnvConfig": Model,
-            "SandboxError": RuntimeError,
             "State": Model,
             "Task": type("Task", (Model,), {"__init__": lambda self, data, config: Model.__init__(
                 self, data=data, config=config)}),
@@ -143,13 +98,6 @@ RECORDED: dict[str, dict[str, dict[str, Any]]] = {
             "TasksetConfig": Model,
             "Trace": Model,
             "reward": _same,
-        },
-        "verifiers.v1.runtimes": {
-            "ProgramResult": lambda **fields: SimpleNamespace(**fields),
-            "Runtime": Place,
-            "SubprocessConfig": Model,
-            "SubprocessRuntime": HostPlace,
-            "SubprocessRuntimeInfo": Model,
         },
     },
     "inspect_ai": {  # 0.3.285
@@ -167,14 +115,5 @@ RECORDED: dict[str, dict[str, dict[str, Any]]] = {
             "scorer": _decorator,
         },
         "inspect_ai.solver": {"TaskState": Model, "generate": Model},
-        "inspect_ai.util": {
-            "ExecResult": lambda *parts: SimpleNamespace(
-                **dict(zip(("success", "returncode", "stdout", "stderr"), parts, strict=True))
-            ),
-            "SandboxEnvironment": Sandbox,
-            "SandboxUnavailableError": RuntimeError,
-            "SandboxUserUnsupportedError": RuntimeError,
-            "sandboxenv": _decorator,
-        },
     },
 }  # fmt: skip

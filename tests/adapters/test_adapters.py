@@ -168,36 +168,6 @@ def test_inspect(monkeypatch: pytest.MonkeyPatch, rows: Path) -> None:
     check(asyncio.run(all_of_them()))
 
 
-async def test_inspect_runs_commands_in_a_jail(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    install(monkeypatch, "inspect_ai")
-    from refute_lab.adapters.inspect_ai import JailEnvironment
-
-    secret = tmp_path / "secret"
-    secret.write_text("mine")
-
-    made = await JailEnvironment.sample_init("task", None, {})
-    box: Any = made["default"]
-    await box.write_file("a/b.txt", "hello\r\n")
-    assert await box.read_file("a/b.txt") == "hello\r\n"
-    done = await box.exec(["cat", "b.txt", "-"], input="you", cwd="a", env={"X": "1"})
-    assert (done.success, done.stdout) == (True, "hello\r\nyou")
-    done = await box.exec(["sh", "-c", f"cat {secret}; exit 3"])
-    assert (done.success, done.returncode) == (False, 3)
-    assert "mine" not in done.stdout
-    net = "import socket; socket.create_connection(('127.0.0.1', 1), 1)"
-    assert not (await box.exec(["python3", "-c", net])).success
-    with pytest.raises(TimeoutError):
-        await box.exec(["sleep", "30"], timeout=1)
-    for path in ("/etc/passwd", "../out"):
-        with pytest.raises(PermissionError):
-            await box.read_file(path)
-    with pytest.raises(RuntimeError, match="one user"):
-        await box.exec(["true"], user="root")
-    await JailEnvironment.sample_cleanup("task", None, made, False)
-
-
 def test_harbor(rows: Path, tmp_path: Path) -> None:
     """The layout of Harbor 0.26.0: no test in what the agent's image is made of."""
     assert write_tasks(read_rows(rows), tmp_path / "tasks") == len(PAIRS)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from refute_lab.figures import Estimate, unknown
 from refute_lab.report.page import (
     ChartLine,
@@ -14,8 +12,6 @@ from refute_lab.report.page import (
     line_chart,
     line_plot,
     marker,
-    over_tokens,
-    venn,
 )
 
 HALF = Estimate(0.5, 0.4, 0.6)
@@ -52,26 +48,3 @@ def test_a_run_keeps_its_mark_in_every_chart_of_a_page() -> None:
     drawn = line_chart("t", lines, line_plot(lines, "x", "y"))
     assert drawn["legend"] == [(1, "b")], "the first has nothing to show"
     assert set(re.findall(r'class="dot (c\d)', drawn["svg"])) == {"c1"}, "the second one's colour"
-
-
-def test_tokens_stand_on_a_scale_of_powers_of_ten() -> None:
-    chart = over_tokens(
-        [ChartLine("a", ((950.0, HALF),)), ChartLine("b", ((95_000.0, HALF),))], "S"
-    )
-    xs = [float(x) for x in re.findall(r'class="dot[^>]*translate\(([\d.]+)', chart)]
-    assert 100 < xs[1] - xs[0] < 600
-    assert "100,000" in chart
-
-
-@pytest.mark.parametrize("sets", [2, 3, 4])
-def test_a_venn_diagram_has_a_place_for_every_region(sets: int) -> None:
-    regions = {
-        tuple(at for at in range(sets) if number & 1 << at): number for number in range(1, 2**sets)
-    }
-    drawn = venn([f"<{at}>" for at in range(sets)], regions)
-    numbers = re.findall(r'class="label"[^>]*>(\d+)<', drawn)
-    assert sorted(map(int, numbers)) == sorted(regions.values()), "each once"
-    places = re.findall(r'class="label" (x="[\d.]+" y="[\d.]+") text-anchor', drawn)
-    assert len(set(places)) == len(regions)
-    assert f"({sum(n for where, n in regions.items() if 0 in where)})" in drawn
-    assert "<0>" not in drawn

@@ -77,7 +77,7 @@ async def waiting(log: Path) -> AsyncIterator[Callable[..., Awaitable[Word | Put
         if what in kinds:
             raise kinds[what]("it is so")
         if what == "later":
-            return PutOff("not yet", {"passes": f"{name}\n".encode()})
+            return PutOff("not yet")
         busy += 1
         await asyncio.sleep(0.2)
         most, busy = busy, busy - 1

@@ -10,7 +10,7 @@ import pytest
 
 from refute.errors import InputError
 from refute.sandbox.pool import SandboxPool
-from refute_lab.train.data import Candidates
+from refute_lab.train.data import Candidates, DataSettings
 from refute_lab.train.filters import (
     Extract,
     Index,
@@ -308,13 +308,31 @@ def test_evaluation_problems_fall_out_and_are_counted(tmp_path: Path) -> None:
         {"id": "c", "description": "Twice it.", "solution": "def d(n):\n    return n + n\n"},
         {"id": "b", "description": "Halve it.", "solution": "def h(n):\n    return n / 2\n"},
     )
-    candidates = Candidates(source, Index(evaluation_texts([problems])))
+    candidates = Candidates(source, Index(evaluation_texts([problems])), DataSettings())
     assert [one.id for one in candidates] == ["b", "b~2"]
     assert candidates.read == 4
     assert candidates.dropped == {"near an evaluation problem": 1, "duplicate code": 1}
     [(name, match)] = candidates.contaminated
     assert name == "a"
     assert match.name.endswith("eval.jsonl E1")
+
+
+def test_shards_share_no_task_and_miss_none(tmp_path: Path) -> None:
+    row = {"description": "Add.", "solution": "def f{0}(n):\n    return n + {0}\n"}
+    rows = [{"id": n, **{k: v.format(n // 2) for k, v in row.items()}} for n in range(40)]
+    source = lines(tmp_path / "rows.jsonl", *rows)
+    whole = Candidates(source, Index([]), DataSettings())
+    names = [one.id for one in whole]
+    parts = [Candidates(source, Index([]), DataSettings(shard=f"{k}/3")) for k in (1, 2, 3)]
+    found = [[one.id for one in part] for part in parts]
+    assert all(found)
+    assert sorted(name for part in found for name in part) == sorted(names), (
+        "equal answers meet in one shard"
+    )
+    assert sum(part.read for part in parts) == whole.read == 40
+    for bad in ("0/3", "4/3", "1", "a/b"):
+        with pytest.raises(InputError, match="must be K/N"):
+            DataSettings(shard=bad)
 
 
 def test_humaneval_recognises_itself(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:

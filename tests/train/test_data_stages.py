@@ -16,6 +16,7 @@ from refute.core.problems import Call, Expression
 from refute.core.registry import METHODS
 from refute.errors import InputError, ModelUnavailable
 from refute.function.llm.options import Options
+from refute.function.search import inputs
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.session import Session
 from refute.prompts import PAPER, prompts_from, render
@@ -26,6 +27,7 @@ from refute_lab.datasets import load
 from refute_lab.train.data import BuiltData, DataSettings, build
 from refute_lab.train.filters import Index, Raw, Solution, admitted
 from refute_lab.train.stages import (
+    SEARCHED,
     AttackingInput,
     Fault,
     Rationale,
@@ -40,7 +42,6 @@ from refute_lab.train.stages import (
     said_before,
     training_completion,
     training_prompt,
-    vote_turn,
 )
 
 ABOVE = '''LIMIT = 10
@@ -281,21 +282,6 @@ def test_the_completion_has_the_form_that_the_prompt_asks_for(pool: SandboxPool)
     assert asyncio.run(reads_back(bare, solution(), FAULT, ATTEMPT, pool))
 
 
-def test_the_votes_turn_is_what_a_vote_asks(pool: SandboxPool) -> None:
-    """Byte equality with inference again: an answer to learn is given, and its output voted on."""
-    said = said_before(proposal("above([1, 2, 3], 2)"))
-    assert said is not None
-    text = training_completion(ATTEMPT, TrainingAnswer(*said, "Only 3 is above 2."))
-    turns, answer = vote_turn(text, solution(), FAULT, ATTEMPT)
-    session, model = asking(lambda messages, number: text if len(messages) == 1 else answer)
-    problem = solution().problem(FAULT.code)
-    ctx = Context(model=session.asker("1"), sandbox=pool)
-    found = asyncio.run(METHODS.get("utgen")(problem, ctx=ctx, options=Options(n=1, m=0)))
-    assert list(model.asked[-1]) == turns
-    assert answer == ending("[3]").replace("\n\n", "\n")
-    assert [test.expected for test in found.generated] == [[3]]
-
-
 def test_the_papers_prompts(tmp_path: Path) -> None:
     about = {"signature": "f(x)", "description": "d", "code": "c", "call": "f(1)", "output": "2"}
     usual = render("train_rationale", **about)
@@ -471,3 +457,26 @@ def test_a_model_has_to_be_there(tmp_path: Path, pool: SandboxPool) -> None:
     settings = DataSettings(rationales="model")
     with pytest.raises(InputError, match="name it with --model"):
         asyncio.run(build("x", tmp_path, settings, index=NONE, box=pool))
+
+
+def test_the_search_of_inputs_ends_where_few_are_left(
+    pool: SandboxPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mbpp/105: of a list of booleans there are few inputs, and the wild ones have no use here."""
+    code = "def count(values):\n    return sum(values)\n"
+    text = "Count the true booleans.\n>>> count([True, False])\n1"
+    count = Solution("105", text, "count(values)", "count", code, code)
+    drawn = 0
+
+    def counted(*given: Any) -> Any:
+        nonlocal drawn
+        drawn += 1
+        return draw(*given)
+
+    draw = inputs._random
+    monkeypatch.setattr(inputs, "_random", counted)
+    same = Fault("def count(values):\n    return sum(values) + 0\n", "mutation")
+    made = asyncio.run(inputs_by_search(count, same, 5, box=pool, seed=0))
+    assert not made.kept
+    assert made.dropped.total() <= SEARCHED + 1
+    assert drawn <= 3000, "it never ended"

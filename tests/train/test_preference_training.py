@@ -11,9 +11,10 @@ import pytest
 
 from refute.doors.command_line import run as refute_cli
 from refute.errors import InputError
+from refute_lab.train.grpo import read_problems
 from refute_lab.train.run_folder import LOG, SETTINGS, checkpoints, read_log
 from refute_lab.train.settings import DpoSettings, GrpoSettings, resolve
-from refute_lab.train.tokens import rough_estimate
+from refute_lab.train.tokens import read_preferences
 from refute_lab.verbs.train import SftEstimate, SftResult, fit
 
 RIGHT = "def cap(number):\n    return min(number, 3)\n"
@@ -123,19 +124,6 @@ def test_grpo_pays_for_tests_and_goes_on(tiny_base: Path, tmp_path: Path) -> Non
 # -- without ---------------------------------------------------------------------------------------
 
 
-def test_steps_and_tokens_without_a_tokenizer(tmp_path: Path) -> None:
-    pairs = rough_estimate(
-        write_pairs(tmp_path / "pairs.jsonl", 20), DpoSettings(model="x", epochs=2)
-    )
-    assert (pairs.rows, pairs.steps) == (20, 4)
-    assert (pairs.tokens, pairs.trained_tokens) == (2 * 20 * (4 + 3), 2 * 20 * (2 + 1))
-    settings = GrpoSettings(model="x", batch=4, generations=2, max_completion=100)
-    answers = rough_estimate(write_problems(tmp_path / "problems.jsonl", 5), settings)
-    assert (answers.rows, answers.steps) == (5, 2), "the fifth prompt fills no step"
-    assert answers.trained_tokens == 2 * 4 * 100
-    assert answers.memory_gib is None
-
-
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -167,11 +155,10 @@ def test_an_adapter_that_is_trained_further_lays_its_rank_down(tmp_path: Path) -
 
 def test_data_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "preferences.jsonl").write_text("")
-    settings = DpoSettings(model="x")
     with pytest.raises(InputError, match="holds no pairs"):
-        rough_estimate(tmp_path / "preferences.jsonl", settings)
+        read_preferences(tmp_path / "preferences.jsonl")
     command = ["train", "dpo", str(tmp_path), "-o", str(tmp_path / "run"), "--model", "x"]
     assert refute_cli(command) == 2
     assert not (tmp_path / "run").exists()
     with pytest.raises(InputError, match="must be a JSONL file of problems"):
-        rough_estimate(tmp_path / "problems.jsonl", GrpoSettings(model="x"))
+        read_problems(tmp_path / "problems.jsonl")

@@ -10,8 +10,7 @@ import asyncio
 import atexit
 import json
 import os
-import sys
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -30,8 +29,6 @@ from refute.models.contract import together
 from refute.prompts import render
 from refute.sandbox.local import LocalSandbox
 from refute.source.syntax import try_parse
-from refute.workspace.contract import Base, Recipe
-from refute.workspace.local import LocalBackend, interpreter_facts
 from refute_lab.datasets import Item, load
 from refute_lab.rewards import Grader, Remote, Task
 from refute_lab.rewards.grading import ManyAtOnce, TestReward
@@ -183,20 +180,6 @@ def text_of(completion: Any) -> str:
     if isinstance(completion, str):
         return completion
     return str(cast("Any", completion)[-1]["content"] or "")
-
-
-# -- jails -----------------------------------------------------------------------------------------
-
-
-def empty_jail(folder: Path, readable: Iterable[str] = ()) -> LocalBackend:
-    """Its tree is `work` in `folder`, its interpreter is this one.
-
-    `readable`: what else of the machine is seen. Raises `WorkspaceUnavailable`.
-    """
-    tree, python = folder / "work", Path(sys.executable)
-    tree.mkdir()
-    seen = (*interpreter_facts(python).readable, *readable)
-    return LocalBackend(Base("", "", Recipe(), tree, python, seen, ""))
 
 
 # -- rows ------------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -25,12 +24,11 @@ from typing import Any, Literal
 from refute.core.methods import Bounds, Context, Given, Spawn, Task
 from refute.core.problems import IssueKey, IssuePrediction, IssueProblem
 from refute.core.remarks import remark
-from refute.core.storage import parse_json, read_file
 from refute.errors import AnswersPending, InputError
 from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction
 from refute.models.asking import askers
-from refute.models.contract import Tally, is_count
+from refute.models.contract import Tally
 from refute.models.session import Session
 from refute.workspace.factory import Backend, open_workspace
 from refute.workspace.patches import file_patches, is_test_file
@@ -214,7 +212,7 @@ def predict_issues(
     """
     return run.do(
         {problem.id: problem for problem in problems},
-        partial(_predicting, settings, given, models, confirm, Passes.read(run.directory)),
+        partial(_predicting, settings, given, models, confirm),
         executor or Concurrent(at_once),
         progress=progress,
     )
@@ -230,7 +228,6 @@ async def _predicting(
     given: Mapping[str, Given],
     models: Callable[[], AbstractAsyncContextManager[Mapping[str, Session]]],
     confirm: Confirm,
-    passes: Passes,
 ) -> AsyncIterator[_Do]:
     """Work on units in the event loop; see `Concurrent`."""
     method = issue_method(settings.method)
@@ -254,10 +251,8 @@ async def _predicting(
                 found = await method(problem, ctx=ctx, options=settings.options)
                 found = await asyncio.to_thread(confirm, found, base.python, spawn)
             except AnswersPending as error:
-                line = passes.line(name, time.monotonic() - start, _tally(ctx, opened))
-                return PutOff(" ".join(str(error).split()), {PASSES: line})
-            took = passes.together(name, time.monotonic() - start, _tally(ctx, opened))
-            return _record(found, took[1], took[0])
+                return PutOff(" ".join(str(error).split()))
+            return _record(found, _tally(ctx, opened), time.monotonic() - start)
 
         yield do
 
@@ -321,54 +316,3 @@ def _stored(prediction: IssuePrediction) -> StoredPrediction:
 def _prediction(record: PredictionRecord, name: str, prediction: StoredPrediction) -> Prediction:
     answers = [str(step["answer"]) for step in record.steps if step.get("answer")]
     return Prediction(record.id, prediction.patch, name, "\n\n".join(answers))
-
-
-# -- what an issue took in the starts of a run that ended before it was done -----------------------
-# A run whose model answers by batch files is started again for each round of answers. Its record
-# is made by the last start; what the starts before it took is kept beside the journal and added
-# up.
-
-PASSES = "passes.jsonl"
-
-
-@dataclass(frozen=True, slots=True)
-class Passes:
-    """The unfinished starts of a run, as its folder's file `PASSES` has them."""
-
-    rows: tuple[Mapping[str, object], ...]
-
-    @classmethod
-    def read(cls, folder: Path) -> Passes:
-        """Of the run's folder."""
-        try:
-            lines = read_file(folder / PASSES).splitlines()
-        except OSError:
-            return cls(())
-        found = []
-        for line in lines:
-            try:
-                row = parse_json(line)
-            except ValueError:  # torn: whoever wrote it was ended
-                continue
-            if isinstance(row, dict):
-                found.append(row)
-        return cls(tuple(found))
-
-    def line(self, id: str, seconds: float, tally: Tally | None) -> bytes:
-        """For the file: a start that ends without a record of this issue."""
-        samples = 0 if tally is None else tally.samples
-        row = {"id": id, "seconds": round(seconds, 3), "samples": samples}
-        return (json.dumps(row) + "\n").encode()
-
-    def together(self, id: str, seconds: float, tally: Tally | None) -> tuple[float, Tally | None]:
-        """Seconds and tally of the start that finished an issue, with those before it.
-
-        Samples that an earlier start paid for are paid for by the run, and not from a cache.
-        """
-        rows = [row for row in self.rows if row.get("id") == id]
-        seconds += sum(s for row in rows if isinstance(s := row.get("seconds"), int | float))
-        if tally is None:
-            return seconds, None
-        paid = sum(n for row in rows if is_count(n := row.get("samples")))
-        paid = min(paid, tally.cached)
-        return seconds, replace(tally, samples=tally.samples + paid, cached=tally.cached - paid)

@@ -12,10 +12,8 @@ every script and every address (Content-Security-Policy).
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -143,25 +141,6 @@ def line_plot(
     return _plot(lines, across, ticks, x_label, y_label, spread=spread)
 
 
-def over_tokens(lines: Sequence[ChartLine], y_label: str) -> str:
-    """Figures over the tokens that they cost, on a scale of powers of ten."""
-    xs = [x for line in lines for x, _ in line.points]
-    first = math.floor(math.log10(min(xs)))
-    last = max(math.ceil(math.log10(max(xs))), first + 1)
-
-    def across(x: float) -> float:
-        return (math.log10(x) - first) / (last - first)
-
-    named = (1, 2, 5) if last - first < 3 else (1,)
-    ticks = [
-        (float(step * 10**power), f"{step * 10**power:,}" if step in named else "")
-        for power in range(max(first, 0), last)
-        for step in (1, 2, 5)
-    ]
-    ticks.append((float(10**last), f"{10**last:,}"))
-    return _plot(lines, across, ticks, "tokens for one problem (log)", y_label, spread=0.0)
-
-
 def _plot(
     lines: Sequence[ChartLine],
     across: Callable[[float], float],
@@ -232,78 +211,6 @@ def _svg(width: float, height: float, parts: Sequence[str], name: str) -> str:
     return (
         f'<svg class="chart" {size} role="img" aria-label="{escape(name)}">{"".join(parts)}</svg>'
     )
-
-
-# -- venn ------------------------------------------------------------------------------------------
-
-
-MOST_SETS = 4
-_WIDTH, _HEIGHT = 440, 300
-_LONGEST = 58
-"""Letters of a name that fit under the picture."""
-
-_Shape = tuple[float, float, float, float, float]
-"""Centre, half axes, and degrees of turning."""
-_SHAPES: Mapping[int, tuple[_Shape, ...]] = {
-    2: ((165, 150, 115, 115, 0), (275, 150, 115, 115, 0)),
-    3: ((165, 110, 95, 95, 0), (275, 110, 95, 95, 0), (220, 195, 95, 95, 0)),
-    4: (
-        (150, 165, 140, 78, 45),
-        (215, 125, 140, 72, 45),
-        (225, 125, 140, 72, 135),
-        (290, 165, 140, 78, 135),
-    ),
-}
-
-
-def venn(names: Sequence[str], regions: Mapping[tuple[int, ...], int]) -> str:
-    """`regions`: places of sets -> number of things in just these. Two to four sets."""
-    shapes, parts = _SHAPES[len(names)], []
-    for at, (x, y, a, b, turn) in enumerate(shapes):
-        parts.append(
-            f'<ellipse class="set c{at % COLOURS}" cx="{x}" cy="{y}" rx="{a}" ry="{b}" '
-            f'transform="rotate({turn} {x} {y})" style="fill: var(--c{at % COLOURS})"/>'
-        )
-    for places, (x, y) in _labels(len(names)).items():
-        parts.append(_words(x, y + 5, str(regions.get(places, 0)), "label"))
-        if len(places) == 1:
-            parts.append(_words(x, y + 19, "ABCD"[places[0]], "value"))
-    height = _HEIGHT
-    for at, name in enumerate(names):
-        total = sum(count for places, count in regions.items() if at in places)
-        height += 18
-        short = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
-        line = escape(f"{'ABCD'[at]}: {short} ({total})")
-        parts.append(f'<text class="label" x="12" y="{height - 6}">{line}</text>')
-    size = f'viewBox="0 0 {_WIDTH} {height}" style="max-width:{_WIDTH}px"'
-    return f'<svg class="venn" {size} role="img" aria-label="Venn diagram">{"".join(parts)}</svg>'
-
-
-def _words(x: float, y: float, text: str, kind: str) -> str:
-    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="middle">{text}</text>'
-
-
-@cache
-def _labels(sets: int) -> Mapping[tuple[int, ...], tuple[float, float]]:
-    """For each region the point that lies deepest in it, found on a raster."""
-    best: dict[tuple[int, ...], tuple[float, float, float]] = {}
-    for x in range(4, _WIDTH, 4):
-        for y in range(4, _HEIGHT, 4):
-            depths = [_depth(x, y, shape) for shape in _SHAPES[sets]]
-            region = tuple(at for at, depth in enumerate(depths) if depth > 0)
-            depth = min(map(abs, depths))
-            if region and depth > best.get(region, (-1.0, 0.0, 0.0))[0]:
-                best[region] = (depth, float(x), float(y))
-    return {region: (x, y) for region, (_, x, y) in best.items()}
-
-
-def _depth(x: float, y: float, shape: _Shape) -> float:
-    """Estimate the depth inside the shape in pixels (negative: outside)."""
-    cx, cy, a, b, turn = shape
-    angle = math.radians(turn)
-    along = (x - cx) * math.cos(angle) + (y - cy) * math.sin(angle)
-    aside = -(x - cx) * math.sin(angle) + (y - cy) * math.cos(angle)
-    return (1 - math.hypot(along / a, aside / b)) * min(a, b)
 
 
 # -- page ------------------------------------------------------------------------------------------
@@ -396,13 +303,6 @@ def _charts(study: DatasetStudy) -> Iterator[Mapping[str, Any]]:
     if lines:
         svg = line_plot(lines, "unit tests (n)", ROWS["code_accuracy"])
         yield line_chart("Code accuracy by number of unit tests", lines, svg)
-    lines = [
-        ChartLine(run.label, ((run.tokens, run.estimate("code_accuracy")),) if run.tokens else ())
-        for run in runs
-    ]
-    if any(line.points for line in lines):
-        svg = over_tokens(lines, ROWS["code_accuracy"])
-        yield line_chart("Code accuracy over tokens", lines, svg)
 
 
 def _by_round(run: FunctionRun) -> tuple[tuple[float, Estimate], ...]:
@@ -578,14 +478,11 @@ def _filter(run: FilterRun) -> Mapping[str, Any]:
 
 def _study(study: Study, as_model: str | None) -> Mapping[str, Any]:
     grids = issue_grids(study, as_model=as_model)
-    drawn = _venn(study)
     return {
         "name": Path(study.dataset).name,
         "main": grids[0],
         "grids": grids[1:],
         "charts": list(_study_charts(study)),
-        "venn": None if drawn is None else Markup(drawn),
-        "left_out": len(_methods(study)) > MOST_SETS,
         "runs": [_study_run(subject) for subject in study.subjects],
     }
 
@@ -608,20 +505,10 @@ def _study_charts(study: Study) -> Iterator[Mapping[str, Any]]:
     if any(line.points for line in lines):
         svg = line_plot(lines, "samples (k)", "S of the best of k")
         yield line_chart("S of the best of k samples", lines, svg)
-    lines = [ChartLine(s.label, _over_tokens(s)) for s in subjects]
-    if any(line.points for line in lines):
-        yield line_chart("S over tokens", lines, over_tokens(lines, "S"))
     for one in study.breakdowns:
         if len(one.groups) > 1:
             names = [*labels, *(f"fixes: {name}" for name, _ in one.fixes)]
             yield chart(f"S {one.title}", names, dot_plot(_groups(one), names, scale))
-
-
-def _over_tokens(subject: StudiedRun) -> tuple[tuple[float, Estimate], ...]:
-    if subject.cost is None or not subject.cost.tokens:
-        return ()
-    tokens = subject.cost.tokens / subject.cost.instances
-    return ((tokens, issue_estimate(subject, "success")),)
 
 
 def _groups(one: Breakdown) -> list[ChartRow]:
@@ -635,26 +522,6 @@ def _groups(one: Breakdown) -> list[ChartRow]:
         )
         for at, group in enumerate(one.groups)
     ]
-
-
-def _methods(study: Study) -> list[int]:
-    """Places of the runs that are compared with each other, those that solve most first."""
-    places = [at for at, subject in enumerate(study.subjects) if subject.run.is_method]
-    regions = study.ensemble.regions.items()
-    solved = {at: sum(count for where, count in regions if at in where) for at in places}
-    return sorted(places, key=lambda at: (-solved[at], at))
-
-
-def _venn(study: Study) -> str | None:
-    """SWT-Bench's Figure 7, of the runs that solve most; None for fewer than two."""
-    chosen = sorted(_methods(study)[:MOST_SETS])
-    if len(chosen) < 2:
-        return None
-    regions: Counter[tuple[int, ...]] = Counter()
-    for where, count in study.ensemble.regions.items():
-        regions[tuple(chosen.index(at) for at in where if at in chosen)] += count
-    regions.pop((), None)
-    return venn([study.subjects[at].label for at in chosen], regions)
 
 
 # -- a run: its instances --------------------------------------------------------------------------

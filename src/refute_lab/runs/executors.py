@@ -20,7 +20,7 @@ import refute
 from refute.core.processes import Failed, cores, run_tasks
 from refute.core.registry import Registry
 from refute.core.remarks import remark
-from refute.core.storage import append_whole, open_file, parse_json, write_atomically
+from refute.core.storage import parse_json, write_atomically
 from refute.errors import (
     AnswersPending,
     BudgetExceeded,
@@ -413,8 +413,6 @@ class _Todo(Generic[R]):
         if isinstance(result, Sent):
             result = self._read(name, result)
         if isinstance(result, PutOff):
-            for path, line in result.lines.items():
-                self._append(path, line)
             self.ending.put_off.append(AnswersPending(result.reason))
             return
         if isinstance(result, WithFiles):  # the files first: a record says that they are there
@@ -449,10 +447,6 @@ class _Todo(Generic[R]):
 
     def _write(self, path: str, data: bytes) -> None:
         write_atomically(self._place(path), data)
-
-    def _append(self, path: str, line: bytes) -> None:
-        with open_file(self._place(path), append=True) as file:
-            append_whole(file, line)
 
     def _place(self, path: str) -> Path:
         parts = PurePosixPath(path).parts

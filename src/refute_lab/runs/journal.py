@@ -75,12 +75,10 @@ class WithFiles:
 
 @dataclass(frozen=True, slots=True)
 class PutOff:
-    """A unit that has to wait for an answer, and what its next start is to know."""
+    """A unit that has to wait for an answer."""
 
     reason: str
     """One line."""
-    lines: Mapping[str, bytes] = field(default_factory=dict)
-    """To be appended, by the file's path from the run's folder."""
 
 
 @dataclass(frozen=True, slots=True)

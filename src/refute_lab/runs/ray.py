@@ -37,19 +37,15 @@ from refute_lab.runs.executors import (
 )
 from refute_lab.runs.journal import PutOff, Sent, WithFiles, as_data
 
-Answer = (
-    tuple[str, bytes, dict[str, bytes]]
-    | tuple[str, str, dict[str, bytes]]
-    | tuple[str, str, str, str]
-)
-"""`("done", line, files)`, `("put off", reason, lines)`, or `("failed", reason, name of the
+Answer = tuple[str, bytes, dict[str, bytes]] | tuple[str, str] | tuple[str, str, str, str]
+"""`("done", line, files)`, `("put off", reason)`, or `("failed", reason, name of the
 exception, its message)`."""
 
 
 def done(result: Any) -> Answer:
     """A unit's record as it is sent, or why there is none yet."""
     if isinstance(result, PutOff):
-        return "put off", result.reason, dict(result.lines)
+        return "put off", result.reason
     files = dict(result.files) if isinstance(result, WithFiles) else {}
     record = result.record if isinstance(result, WithFiles) else result
     return "done", json.dumps(as_data(record), separators=(",", ":")).encode(), files

@@ -48,7 +48,6 @@ def figures(
         ],
         "rows": {
             "train": len(built.rows),
-            "of_the_votes_turn": sum("before" in row for row in built.rows),
             "validation_problems": len(built.validation),
             "problems": len(built.problems),
             "faults_by": _counted(built.rows, "fault_by"),
@@ -83,7 +82,6 @@ def card(data: Mapping[str, Any]) -> str:
             ("", ""),
             [
                 ("rows in train.jsonl", rows["train"]),
-                ("... of them the vote's turn", rows["of_the_votes_turn"]),
                 ("pairs in preferences.jsonl", data["preferences"]["pairs"]),
                 ("problems in problems.jsonl", rows["problems"]),
                 ("problems in validation.jsonl", rows["validation_problems"]),

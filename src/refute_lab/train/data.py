@@ -27,6 +27,7 @@ from pathlib import Path
 from random import Random
 from threading import Event
 from typing import Any, Literal, Protocol
+from zlib import crc32
 
 from refute.core.problems import Call
 from refute.core.storage import write_atomically
@@ -34,7 +35,7 @@ from refute.errors import InputError, LimitReached, ModelUnavailable, Unavailabl
 from refute.function.given_tests import parse_invocation
 from refute.models.asking import Asked, sessions
 from refute.models.budget import FIRST_GUESS
-from refute.models.contract import Asker, Sampling, message_json
+from refute.models.contract import Asker, Sampling
 from refute.prompts import render
 from refute.sandbox.pool import AsyncSandbox, InlineSandbox, SandboxPool
 from refute.source.literals import source_of
@@ -70,7 +71,6 @@ from refute_lab.train.stages import (
     said_before,
     training_completion,
     training_prompt,
-    vote_turn,
 )
 
 USUAL = Sampling()
@@ -97,6 +97,8 @@ class DataSettings:
     """`paper`: its form of the prompts for faults and rationales (`refute.prompts.PAPER`)."""
     prompts: str = ""
     """Digest of the templates that stand for ours; "": there are none."""
+    shard: str = ""
+    """`K/N`: the K-th of N parts of the source, which share no task; "": all of it."""
     seed: int = 0
     sampling: Sampling = USUAL
 
@@ -106,8 +108,17 @@ class DataSettings:
             raise InputError("faults, attempts and the prompt's tokens must be at least 1")
         if self.rows_per_fault is not None and self.rows_per_fault < 1:
             raise InputError("rows for a fault must be at least 1")
+        _ = self.part
         if not 0 <= self.by_model <= 1:
             raise InputError(f"a share of {self.by_model} by the model: must be in 0 to 1")
+
+    @property
+    def part(self) -> tuple[int, int]:
+        """The shard as (K - 1, N). Raises `InputError`."""
+        number, _, of = (self.shard or "1/1").partition("/")
+        if number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of):
+            return int(number) - 1, int(of)
+        raise InputError(f"--shard {self.shard}: must be K/N, the K-th of N parts, e.g. 1/8")
 
     @property
     def needs_model(self) -> bool:
@@ -190,8 +201,9 @@ class Candidates:
 
     source: str
     index: Index
-    max_prompt: int = MAX_PROMPT
+    settings: DataSettings
     read: int = 0
+    """Of the shard."""
     dropped: Counter[str] = field(default_factory=Counter)
     contaminated: list[tuple[str, Match]] = field(default_factory=list)
 
@@ -199,12 +211,16 @@ class Candidates:
         """Raises `InputError` for a source that cannot be read. Executes nothing."""
         ids: Counter[str] = Counter()
         codes: set[str] = set()
+        part, parts = self.settings.part
         for raw in read_source(self.source):
-            self.read += 1
             ids[raw.id] += 1
+            # By the answer, so that equal ones meet in one shard, where one of them falls out.
+            if crc32(raw.answer.encode(errors="surrogatepass")) % parts != part:
+                continue
+            self.read += 1
             if ids[raw.id] > 1:
                 raw = replace(raw, id=f"{raw.id}~{ids[raw.id]}")
-            found = admitted(raw, max_prompt=self.max_prompt)
+            found = admitted(raw, max_prompt=self.settings.max_prompt)
             if isinstance(found, str):
                 self.dropped[found] += 1
             elif found.code in codes:
@@ -222,6 +238,8 @@ class Candidates:
 
 SECONDS = {"stage0": 0.05, "stage1": 1.2, "stage2": 0.5}
 """Of one core, for one task without a model: measured on HumanEval's solutions."""
+BASE_MEMORY, ROW_MEMORY = 100 << 20, 3000
+"""Bytes of the process before it has read a task, and of a row besides its texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,15 +270,13 @@ class Plan:
     rows: int = 0
     seconds: float = 0.0
     """Of one core in the sandbox; waiting for a model comes on top."""
+    memory: int = 0
+    """Bytes that the process holds at its end."""
 
 
-def plan(
-    candidates: Candidates, settings: DataSettings, *, limit: int | None, vote_rows: bool = False
-) -> Plan:
-    """Read the source and count. Executes nothing and asks nobody. Raises `InputError`.
-
-    `vote_rows`: there are two rows of each input.
-    """
+def plan(candidates: Candidates, *, limit: int | None) -> Plan:
+    """Read the source and count. Executes nothing and asks nobody. Raises `InputError`."""
+    settings = candidates.settings
     found = list(islice(candidates, limit))
     faults = len(found) * settings.faults
     inputs = faults * settings.attempts
@@ -282,14 +298,18 @@ def plan(
     )  # fmt: skip
     seconds = len(found) * SECONDS["stage0"] + faults * SECONDS["stage2"]
     seconds += len(found) * SECONDS["stage1"] * (settings.by_model < 1)
+    rows = faults * most
+    text = sum(len(one.code) + len(one.whole) + len(one.description) for one in found)
+    held = text * (1 + settings.faults) + 4 * prompts * settings.faults * most
     return Plan(
         candidates.read,
         len(found),
         candidates.dropped,
         len(candidates.contaminated),
         stages,
-        faults * most * (1 + vote_rows),
+        rows,
         seconds,
+        BASE_MEMORY + held + rows * ROW_MEMORY,
     )
 
 
@@ -517,8 +537,6 @@ class Making:
     at_once: int
     progress: Progress
     elsewhere: Elsewhere | None = None
-    vote_rows: bool = False
-    """Whether each row has another one beside it: the vote's question on its input."""
 
     async def run(self, stage: Stage, units: Mapping[str, Any]) -> dict[str, TaskRecord]:
         """The records of the tasks, in their order, each done once."""
@@ -627,18 +645,6 @@ class Making:
                     "completion": record.completion,
                 }
                 built.rows.append(row)
-                if self.vote_rows:
-                    turns, answer = vote_turn(record.completion, solution, fault, attempt)
-                    *before, question = map(message_json, turns)
-                    built.rows.append(
-                        {
-                            **row,
-                            "id": f"{name}.vote",
-                            "before": before,
-                            "prompt": question["content"],
-                            "completion": answer,
-                        }
-                    )
         stage.made = len(built.rows)
         built.stages.append(stage)
         write_lines(self.directory / "stage3.jsonl", built.rows)
@@ -694,7 +700,6 @@ async def build(
     limit: int | None = None,
     validation: float = 0.05,
     pairs_per_fault: int | None = PAIRS,
-    vote_rows: bool = False,
     at_once: int = 8,
     elsewhere: Elsewhere | None = None,
     progress: Progress = _quiet,
@@ -703,7 +708,7 @@ async def build(
 
     `limit`: take so many solutions at most; a later call with a larger one resumes from there.
     `validation`: share of the solutions that is held out. `pairs_per_fault`: preference pairs of
-    one fault at most (None: all). `vote_rows`: a second row of each, of the vote's turn.
+    one fault at most (None: all).
     `at_once`: tasks under way at a time. `elsewhere`: what does the tasks instead of this process.
 
     Raises `InputError` for a bad source and for a directory with other settings;
@@ -719,14 +724,17 @@ async def build(
         "model": session.model if session is not None and settings.needs_model else None,
         **asdict(settings),
     }
-    for name in ("rows_per_fault", "preset", "prompts"):  # headers of before have none of these
+    for name in (
+        "rows_per_fault",
+        "preset",
+        "prompts",
+        "shard",
+    ):  # headers of before have none of these
         if not header[name]:
             del header[name]
-    made = Making(
-        directory, header, settings, box, session, at_once, progress, elsewhere, vote_rows
-    )
+    made = Making(directory, header, settings, box, session, at_once, progress, elsewhere)
     built = BuiltData()
-    await made.solutions(built, Candidates(source, index, settings.max_prompt), limit)
+    await made.solutions(built, Candidates(source, index, settings), limit)
     faults = await made.faults(built)
     kept = await made.inputs(built, faults)
     await made.answers(built, kept)

@@ -24,12 +24,9 @@ from typing import Any, Literal
 
 from refute.core.problems import Call, Invocation
 from refute.function.formatting import call_source
-from refute.function.given_tests import parse_invocation
 from refute.function.llm.answers import final_text, read_output, read_test
 from refute.function.llm.code_extraction import merge_into_module, read_program
 from refute.function.llm.generation import (
-    ProposedTest,
-    output_question,
     read_proposal,
     samples,
     shape_of,
@@ -45,7 +42,7 @@ from refute.function.search.facts import gather
 from refute.function.search.mutants import singles
 from refute.function.search.rewrite import rewrite
 from refute.function.search.variants import compiled
-from refute.models.contract import Asker, Completion, Message, Sampling
+from refute.models.contract import Asker, Completion, Sampling
 from refute.prompts import render
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, values
 from refute.sandbox.equality import Expected, matches
@@ -694,20 +691,6 @@ def said_before(answer: str) -> tuple[Hypothesis, str] | None:
         return None
     hypothesis = Hypothesis(found["reason"].strip(), found["pattern"].strip())
     return hypothesis, found["input"].strip()
-
-
-def vote_turn(
-    text: str, solution: Solution, fault: Fault, attempt: AttackingInput
-) -> tuple[list[Message], str]:
-    """The vote's question on the input of an answer (a `completion`), to the byte as it is asked at
-    inference, and what answers it: the continuation of that answer."""
-    request = test_request(solution.problem(fault.code), fault.code, "prompted")
-    said = read_test(text, solution.entry_point).before_output
-    call = parse_invocation(attempt.call, solution.entry_point)
-    assert call is not None  # it reads back
-    proposal = ProposedTest(text, call, Unreadable.NO_OUTPUT, said)
-    rest = text[len(said) :].lstrip().removeprefix(_OUTPUT_HEADING)
-    return output_question(request, proposal, solution.entry_point), rest
 
 
 async def reads_back(

@@ -8,16 +8,15 @@ only, its end of turn included: that is where the model learns to stop.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from refute.core import extras
 from refute.errors import ContextTooLong, InputError
 from refute.models.checkpoint import Checkpoint, find, reasons
 from refute.models.contract import Message
-from refute_lab.train.settings import DpoSettings, GrpoSettings, TrainSettings
+from refute_lab.train.settings import GrpoSettings, TrainSettings
 
 T = TypeVar("T")
 
@@ -33,13 +32,11 @@ class Example:
     """What the user says."""
     completion: str
     """What the assistant answers."""
-    before: tuple[Message, ...] = ()
-    """What was said before."""
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """The prompt."""
-        return (*self.before, Message("user", self.prompt))
+        return (Message("user", self.prompt),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +57,7 @@ class Encoded:
 
 
 def read_examples(path: Path) -> list[Example]:
-    """The rows of a JSONL file with the fields `prompt` and `completion`, both texts; `before`,
-    where it is there, holds the messages before the prompt (`role` and `content`).
+    """The rows of a JSONL file with the fields `prompt` and `completion`, both texts.
 
     Raises `InputError`, with the line, for anything else and for a file without rows.
     """
@@ -161,14 +157,7 @@ def _object(line: str, where: str) -> dict[str, Any]:
 
 def _example(row: dict[str, Any], where: str) -> Example:
     prompt, completion = (_text(row.get(name), name, where) for name in ("prompt", "completion"))
-    return Example(prompt, completion, tuple(_turns(row.get("before") or [], where)))
-
-
-def _turns(before: Any, where: str) -> Iterator[Message]:
-    for turn in before if isinstance(before, list) else [before]:
-        if not isinstance(turn, dict) or turn.get("role") not in ("system", "user", "assistant"):
-            raise InputError(f"{where}: before: must be messages with a role and a content")
-        yield Message(turn["role"], _text(turn.get("content"), "before", where))
+    return Example(prompt, completion)
 
 
 def _preference(row: dict[str, Any], where: str) -> Preference:
@@ -194,16 +183,9 @@ def _text(found: Any, name: str, where: str) -> str:
 # -- estimate --------------------------------------------------------------------------------------
 
 
-# -- rough -----------------------------------------------------------------------------------------
-
-
-CHARACTERS = 4
-"""Of a token, by and large."""
-
-
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """See `refute_lab.train.tokens`, and `rough_estimate`."""
+    """What a training takes."""
 
     rows: int
     too_long: int
@@ -215,7 +197,7 @@ class Estimate:
     memory_gib: float | None
     """Of each device; None: not known."""
     assumption: str = ""
-    """Of a rough one, what the tokens rest on."""
+    """What the tokens rest on, where they are not counted."""
 
 
 def rows_seen(rows: int, steps: int, batch: int) -> int:
@@ -225,34 +207,7 @@ def rows_seen(rows: int, steps: int, batch: int) -> int:
     return epochs * rows + min(more * batch, rows)
 
 
-def rough_estimate(data: Path, settings: TrainSettings) -> Estimate:
-    """Rows and steps from the data alone, tokens by characters. Raises `InputError`."""
-    if isinstance(settings, GrpoSettings):
-        return _rough_grpo(data, settings)
-    rows: list[tuple[Example, ...]]
-    if isinstance(settings, DpoSettings):
-        rows = [(pair.chosen, pair.rejected) for pair in read_preferences(data)]
-    else:
-        rows = [(one,) for one in read_examples(data)]
-    kept = [row for row in rows if all(_whole(one) <= settings.max_length for one in row)]
-    if not kept:
-        raise InputError(f"{data}: all rows are longer than {settings.max_length} tokens, about")
-    steps = settings.steps(len(kept))
-    share = rows_seen(len(kept), steps, settings.batch) / len(kept)
-    return Estimate(
-        rows=len(kept),
-        too_long=len(rows) - len(kept),
-        steps=steps,
-        tokens=round(share * sum(_whole(one) for row in kept for one in row)),
-        trained_tokens=round(share * sum(_tokens(one.completion) for row in kept for one in row)),
-        memory_gib=None,
-        assumption=_ROUGH,
-    )
-
-
-def at_most(
-    rows: int, too_long: int, tokens: int, settings: GrpoSettings, besides: str = ""
-) -> Estimate:
+def at_most(rows: int, too_long: int, tokens: int, settings: GrpoSettings) -> Estimate:
     """Of `grpo`, whose answers nobody knows before. `tokens`: of all prompts."""
     steps = settings.steps(rows)
     answers = steps * settings.batch
@@ -263,30 +218,8 @@ def at_most(
         tokens=answers * settings.max_completion + answers * tokens // rows,
         trained_tokens=answers * settings.max_completion,
         memory_gib=None,
-        assumption=f"{settings.max_completion} tokens an answer, the most there can be{besides}",
+        assumption=f"{settings.max_completion} tokens an answer, the most there can be",
     )
-
-
-def _rough_grpo(data: Path, settings: GrpoSettings) -> Estimate:
-    from refute_lab.train.grpo import read_problems, request
-
-    sizes = [_tokens(request(item)) for item in read_problems(data).values()]
-    kept = [size for size in sizes if size <= settings.max_length - settings.max_completion]
-    if not kept:
-        raise InputError(f"{data}: no prompt leaves room for an answer, about")
-    return at_most(len(kept), len(sizes) - len(kept), sum(kept), settings, f"; {_ROUGH}")
-
-
-_ROUGH = f"{CHARACTERS} characters a token; {extras.install('train')} tells more"
-
-
-def _whole(one: Example) -> int:
-    asked = sum(len(message.content) for message in one.messages)
-    return -(-(asked + len(one.completion)) // CHARACTERS)
-
-
-def _tokens(text: str) -> int:
-    return -(-len(text) // CHARACTERS)
 
 
 _GIB = 1 << 30

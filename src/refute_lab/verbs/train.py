@@ -106,11 +106,12 @@ class DataOptions(Asked):
         of_model=True,
     )
     limit: int | None = parameter(None, "Take so many solutions.", at_least=1)
+    shard: str = parameter("", "The K-th of N parts: on N machines, or in turn.", metavar="K/N")
     jobs: int | None = parameter(None, "Worker processes (one a core).", at_least=1)
     executor: str | None = parameter(
         None, "Who does the tasks: processes, ray..., or a plugin's.", metavar="NAME[:ADDRESS]"
     )
-    seed: int = parameter(0, "Same seed, same work.")
+    seed: int = parameter(0, "Same seed, same work.", by_name=True)
     dry_run: bool = parameter(
         False, "Say what it would take; run and ask nothing.", flag="--dry-run"
     )
@@ -138,7 +139,6 @@ class DataOptions(Asked):
     pairs_per_fault: int = parameter(
         PAIRS, "Preference pairs of a fault at most.", at_least=1, by_name=True
     )
-    vote_rows: bool = parameter(False, "Beside each row one of the vote's turn.", by_name=True)
     prompts: Path | None = parameter(None, "Folder of templates that replace ours.", by_name=True)
     evaluation: tuple[str, ...] = parameter(
         (), "Keep away from these datasets (all in REFUTE_DATA).", by_name=True
@@ -184,6 +184,7 @@ def training_data(
         rows_per_fault=chosen.rows_per_fault,
         preset=preset or "",
         prompts="" if folder is None else digest_of(folder),
+        shard=chosen.shard,
         seed=chosen.seed,
     )
     sets = chosen.evaluation or tuple(available())
@@ -193,9 +194,9 @@ def training_data(
         )
     index = Index(evaluation_texts(sets))
     if chosen.dry_run:
-        found = Candidates(chosen.source, index, settings.max_prompt)
+        found = Candidates(chosen.source, index, settings)
         with prompts_from(*folders):
-            made = plan(found, settings, limit=chosen.limit, vote_rows=chosen.vote_rows)
+            made = plan(found, limit=chosen.limit)
         return DataPlan(settings, made)
     size, keeper = chosen.jobs or cores(), None
     elsewhere = Elsewhere(Processes(size))
@@ -223,7 +224,6 @@ def training_data(
                 limit=chosen.limit,
                 validation=chosen.validation,
                 pairs_per_fault=chosen.pairs_per_fault,
-                vote_rows=chosen.vote_rows,
                 elsewhere=elsewhere,
                 at_once=max(asked.concurrency if session else 0, 2 * size),
                 progress=progress,
@@ -276,7 +276,8 @@ def print_plan(found: Plan, console: Console) -> None:
     console.print(table)
     for reason, count in found.dropped.most_common():
         console.print(f"{count:>8,}  {reason}")
-    console.print(f"sandbox: about {found.seconds / 60:,.1f} minutes of one core", markup=False)
+    size = f"memory: about {found.memory / (1 << 30):,.1f} GiB (less with --shard)"
+    console.print(f"sandbox: about {found.seconds / 60:,.1f} minutes of one core; {size}")
 
 
 def print_data(card: Mapping[str, Any], directory: Path, console: Console) -> None:
@@ -443,7 +444,7 @@ def fit(
     `data`: the folder of `training_data`, or a JSONL file: of prompts and completions; of `prompt`,
     `chosen` and `rejected` in TRL's conversational form; of problems with references. `options`: a
     `FitOptions`, or its fields and those of `train.settings` by name. The same call resumes
-    where it was stopped. A dry run without the extra ``[train]`` counts tokens by characters.
+    where it was stopped.
 
     Raises `InputError`, `ModelUnavailable`.
     """
@@ -455,10 +456,6 @@ def fit(
     remark(resolved.lines())
     name, what = _DATA[training]
     file = _file_of(chosen.data, name)
-    if chosen.dry_run and extras.missing("train"):
-        from refute_lab.train.tokens import rough_estimate
-
-        return SftEstimate(resolved, rough_estimate(file, resolved.settings))
     extras.need("train", "training")
     home = importlib.import_module(f"refute_lab.train.{training}")
     prepared = home.prepare(file, resolved.settings)
