@@ -25,7 +25,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from refute_lab.adapters.scoring import reward_func
+from refute_lab.adapters import reward_func
 
 TASKS = {
     "total": ("return min(sum(a), b)", [("[1, 2, 3], 10", "6"), ("[5, 6, 7], 11", "11")]),

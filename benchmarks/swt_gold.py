@@ -23,8 +23,8 @@ from refute.workspace.running import statuses
 from refute_lab.datasets.rows import read_rows
 from refute_lab.datasets.swe import IssueItem, load_issues
 from refute_lab.figures import mean
+from refute_lab.runs import ErrorRecord, Journal
 from refute_lab.runs.executors import Run
-from refute_lab.runs.journal import ErrorRecord, Journal
 from refute_lab.swt.grade import (
     RECORDS,
     GradeRecord,

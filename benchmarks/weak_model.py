@@ -27,7 +27,7 @@ from pathlib import Path
 from refute_lab.benches import RECORDS, FunctionRecord, read_grade
 from refute_lab.datasets import load
 from refute_lab.figures import mcnemar, wilson
-from refute_lab.runs.journal import read_run
+from refute_lab.runs import read_run
 
 BLOCK = 10
 

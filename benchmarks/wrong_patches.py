@@ -43,7 +43,7 @@ from refute.workspace.patches import file_patches, split_fix, test_files
 from refute.workspace.repositories import find_clone
 from refute_lab.benches.issues import RECORDS
 from refute_lab.datasets.swe import IssueItem, load_issues
-from refute_lab.runs.journal import ErrorRecord, read_run
+from refute_lab.runs import ErrorRecord, read_run
 from refute_lab.swt.tasks import read_predictions
 from refute_lab.swt.workspaces import prepared
 

@@ -68,8 +68,8 @@ def test_every_exception_that_leaves_a_module_is_in_the_tree() -> None:
         "refute_lab.rewards.asking.Skipped",  # in the sandbox: a test that skips itself
         "refute_lab.rewards.crossing.CannotCross",  # in the sandbox: the value crosses as a handle
         "refute_lab.serving.server.Refused",  # these five are answers of the server
-        "refute_lab.serving.requests.Malformed",
-        "refute_lab.serving.requests.Busy",
-        "refute_lab.serving.requests.Full",
-        "refute_lab.serving.requests.TooMany",
+        "refute_lab.serving.Malformed",
+        "refute_lab.serving.Busy",
+        "refute_lab.serving.Full",
+        "refute_lab.serving.TooMany",
     ]

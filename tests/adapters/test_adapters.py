@@ -18,9 +18,8 @@ import pytest
 
 from refute.core.extras import missing
 from refute.errors import InputError
-from refute_lab.adapters import scoring
-from refute_lab.adapters.harbor import main, write_tasks
-from refute_lab.adapters.scoring import (
+from refute_lab import adapters
+from refute_lab.adapters import (
     Row,
     Score,
     program_of,
@@ -29,6 +28,7 @@ from refute_lab.adapters.scoring import (
     reward_func,
     score,
 )
+from refute_lab.adapters.harbor import main, write_tasks
 from refute_lab.cheats import CHEATS
 from refute_lab.rewards import Grader
 from tests.adapters.recorded import install
@@ -44,7 +44,7 @@ PAIRS += [(one.twin, task) for one, task in zip(SOME, TASKS, strict=True)]
 def grader() -> Iterator[Grader]:
     """One sandbox for all of them: what a cheat leaves behind meets the next one."""
     with Grader(1, preload=()) as made, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scoring, "shared", lambda: made)
+        patch.setattr(adapters, "shared", lambda: made)
         yield made
 
 
@@ -257,8 +257,8 @@ def test_a_server_grades_where_the_environment_names_one(monkeypatch: pytest.Mon
     from tests.serving.servers import TOKENS, serving
 
     with serving("--jobs", "1") as server:
-        monkeypatch.setenv(scoring.GRADER, f"http://127.0.0.1:{server.port}")
-        monkeypatch.setenv(scoring.TOKEN, TOKENS["ann"])
-        with scoring._new() as remote:
+        monkeypatch.setenv(adapters.GRADER, f"http://127.0.0.1:{server.port}")
+        monkeypatch.setenv(adapters.TOKEN, TOKENS["ann"])
+        with adapters._new() as remote:
             assert type(remote).__name__ == "Remote"
             check([score(answer, task, grader=remote).reward for answer, task in PAIRS])

@@ -8,7 +8,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from refute.doors.command_line import cli
-from refute_lab.adapters.scoring import read_rows, score
+from refute_lab.adapters import read_rows, score
 from refute_lab.datasets import load
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from refute.core.problems import Call, Trust
-from refute_lab.datasets.prompts import prompt_examples
+from refute_lab.datasets.originfmt import prompt_examples
 
 
 def pairs(text: str, code: str = "def f(x): ...") -> list[tuple[Any, Any]]:

@@ -17,8 +17,8 @@ from refute.doors import command_line
 from refute.errors import InputError
 from refute_lab.benches import RECORDS, BenchSettings, load_items, summarize, work_on
 from refute_lab.benches.grade import Grade, ProgramGrade, TestGrade, TestVerdict, metrics
+from refute_lab.runs import ErrorRecord
 from refute_lab.runs.executors import Run, resumed
-from refute_lab.runs.journal import ErrorRecord
 from refute_lab.verbs.bench import BenchOptions
 
 DOC = '    """Sum of the numbers up to n.\n\n    >>> f(3)\n    6\n    >>> f(1)\n    1\n    """\n'

@@ -19,8 +19,8 @@ from refute.core.problems import IssueKey, IssuePrediction, IssueProblem
 from refute.errors import WorkspaceUnavailable
 from refute.workspace.contract import WORK_TREE, Base, Recipe, Workspace
 from refute.workspace.factory import open_workspace, prepare
+from refute_lab.swt import state_reports
 from refute_lab.swt.grade import IssueGrade, Terms, grade_prediction
-from refute_lab.swt.verdict import state_reports
 
 from ..diffing.repositories import commit
 

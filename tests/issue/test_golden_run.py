@@ -11,10 +11,10 @@ import pytest
 from refute.core.problems import IssueKey
 from refute.errors import InputError
 from refute.workspace.contract import TestReport, TestResult
-from refute_lab.runs.journal import Journal
+from refute_lab.runs import Journal
+from refute_lab.swt import Verdict
 from refute_lab.swt.grade import RECORDS, Evidence, IssueGrade, evidence_files
 from refute_lab.swt.study import change_of_tests, measured_by
-from refute_lab.swt.verdict import Verdict
 from refute_lab.verbs.data_issues import statistics
 
 from .projects import FIX, GOLDEN_TESTS

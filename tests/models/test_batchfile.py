@@ -12,7 +12,7 @@ import pytest
 
 from refute.errors import InputError
 from refute.models.batchfile import BatchPart, RequestFile, read_answers
-from refute_lab.runs.journal import Journal
+from refute_lab.runs import Journal
 from tests.runs.words import WORDS
 
 DIGEST = "0123456789" * 4

@@ -8,8 +8,7 @@ import pytest
 from rich.console import Console
 
 from refute_lab.figures import mean
-from refute_lab.report.bench import print_fix_grades, print_grades
-from refute_lab.report.issue_grids import ISSUE_HEADS
+from refute_lab.report.issue_grids import ISSUE_HEADS, print_fix_grades, print_grades
 from refute_lab.swt.grade import Summary
 from refute_lab.swt.repair import FixSummary
 

@@ -21,7 +21,7 @@ from refute_lab.figures import (
     unknown,
     wilson,
 )
-from refute_lab.report.grids import (
+from refute_lab.report import (
     Grid,
     as_csv,
     as_latex,

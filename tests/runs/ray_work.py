@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from refute.errors import BudgetExceeded, InputError, ModelUnavailable, SandboxUnavailable
+from refute_lab.runs import ErrorRecord, PutOff, WithFiles
 from refute_lab.runs.executors import Ending, Run, Workers, executor_of
-from refute_lab.runs.journal import ErrorRecord, PutOff, WithFiles
 
 from .words import WORDS, Word
 

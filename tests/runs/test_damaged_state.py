@@ -18,7 +18,7 @@ from refute.doors import command_line
 from refute.sandbox.local import LocalSandbox
 from refute_lab.benches import RECORDS
 from refute_lab.benches.grade import expected_outputs
-from refute_lab.runs.journal import Count, Journal, Number, Schema, checked, read_record, read_run
+from refute_lab.runs import Count, Journal, Number, Schema, checked, read_record, read_run
 
 from .words import WORDS, Word
 

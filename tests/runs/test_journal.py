@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError
-from refute_lab.runs.journal import ErrorRecord, Journal, Schema, new_run, read_header, read_run
+from refute_lab.runs import ErrorRecord, Journal, Schema, new_run, read_header, read_run
 
 from .words import WORDS, Word
 
@@ -89,7 +89,7 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
 def test_two_writers_are_refused(tmp_path: Path) -> None:
     code = f"""from pathlib import Path
 from refute_lab.benches import RECORDS
-from refute_lab.runs.journal import Journal
+from refute_lab.runs import Journal
 Journal(Path({str(tmp_path)!r}), {{}}, RECORDS)"""
     with Journal(tmp_path, {}, WORDS):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from refute.errors import InputError, Unavailable
-from refute_lab.runs.journal import ErrorRecord, read_run
+from refute_lab.runs import ErrorRecord, read_run
 
 from . import ray_work
 from .clusters import ROOT, at, node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from refute_lab.runs.journal import Schema
+from refute_lab.runs import Schema
 
 
 @dataclass(frozen=True, slots=True)

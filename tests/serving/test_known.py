@@ -14,7 +14,7 @@ if missing("serve"):
     pytest.skip("no extra [serve]", allow_module_level=True)
 
 from refute_lab.rewards import Task
-from refute_lab.serving.requests import Bounds, Known, Malformed, read_one
+from refute_lab.serving import Bounds, Known, Malformed, read_one
 
 BOUNDS = Bounds(20.0)
 ADD: dict[str, Any] = {"entry_point": "f", "tests": [{"args": [1], "expected": 2}]}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from refute_lab.serving.requests import Busy, Full, Held, Job, Line, TooMany
+from refute_lab.serving import Busy, Full, Held, Job, Line, TooMany
 
 Scene = Callable[[], Coroutine[Any, Any, None]]
 

@@ -9,7 +9,7 @@ import pytest
 
 from refute.core.extras import missing
 from refute.errors import InputError
-from refute_lab.serving.requests import EVERYBODY, Tokens, read_tokens
+from refute_lab.serving import EVERYBODY, Tokens, read_tokens
 
 A, B = "a" * 32, "b" * 16
 Run = Callable[..., tuple[int, str, str]]

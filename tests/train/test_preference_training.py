@@ -11,9 +11,9 @@ import pytest
 
 from refute.doors.command_line import run as refute_cli
 from refute.errors import InputError
+from refute_lab.train import DpoSettings, GrpoSettings, resolve
 from refute_lab.train.grpo import read_problems
 from refute_lab.train.run_folder import LOG, SETTINGS, checkpoints, read_log
-from refute_lab.train.settings import DpoSettings, GrpoSettings, resolve
 from refute_lab.train.tokens import read_preferences
 from refute_lab.verbs.train import SftEstimate, SftResult, fit
 

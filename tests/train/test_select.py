@@ -21,9 +21,9 @@ from refute.errors import InputError
 from refute.function.llm.generation import test_request as request_for
 from refute.models.contract import Sampling
 from refute.models.hf import open_hf
+from refute_lab.train import resolve
 from refute_lab.train import select as selecting
 from refute_lab.train.select import SELECTION, select
-from refute_lab.train.settings import resolve
 from refute_lab.train.sft import prepare, train
 
 SETTINGS = {"learning_rate": 1e-3, "batch": 2, "micro_batch": 2, "max_steps": 4, "save_steps": 2}

@@ -19,8 +19,8 @@ pytest.importorskip("trl")
 from refute.errors import InputError
 from refute.models.checkpoint import find, load
 from refute.models.contract import Message
+from refute_lab.train import PRESETS, SftSettings, resolve
 from refute_lab.train.run_folder import LOG, MetricsLog, checkpoints, read_log
-from refute_lab.train.settings import PRESETS, SftSettings, resolve
 from refute_lab.train.sft import Prepared, make_trainer, prepare, train
 from refute_lab.train.tokens import (
     IGNORED,
@@ -176,7 +176,7 @@ import os, signal, sys
 from pathlib import Path
 import torch
 torch.set_num_threads(1)
-from refute_lab.train.settings import resolve
+from refute_lab.train import resolve
 from refute_lab.train.sft import prepare, train
 
 def report(record):

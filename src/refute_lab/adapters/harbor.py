@@ -17,8 +17,8 @@ from refute.core.extras import requirement
 from refute.core.storage import write_output
 from refute.errors import InputError, SandboxUnavailable
 from refute.sandbox.local import LocalSandbox
+from refute_lab.adapters import Row, Score, TestTask, read_task, score
 from refute_lab.adapters import harbor as texts
-from refute_lab.adapters.scoring import Row, Score, TestTask, read_task, score
 
 # -- harbor texts ----------------------------------------------------------------------------------
 

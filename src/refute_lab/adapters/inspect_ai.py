@@ -14,7 +14,7 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.scorer import Score, Target, accuracy, mean, scorer, stderr
 from inspect_ai.solver import TaskState, generate
 
-from refute_lab.adapters.scoring import read_rows, score_async
+from refute_lab.adapters import read_rows, score_async
 
 __all__ = ["programs", "refute_scorer"]
 
@@ -23,7 +23,7 @@ __all__ = ["programs", "refute_scorer"]
 def programs(rows: str, partial: bool = False) -> Task:
     """The rows of a file that `refute data rows` has written.
 
-    `partial`: see `refute_lab.adapters.scoring.score`.
+    `partial`: see `refute_lab.adapters.score`.
     """
     samples = [
         Sample(input=row.question, id=row.id, metadata={"task": row.task})

@@ -18,7 +18,7 @@ from nemo_gym.base_resources_server import (
     SimpleResourcesServer,
 )
 
-from refute_lab.adapters.scoring import score_async
+from refute_lab.adapters import score_async
 
 __all__ = ["RefuteResourcesServer", "RefuteServerConfig", "VerifyRequest", "VerifyResponse"]
 
@@ -27,7 +27,7 @@ class RefuteServerConfig(BaseResourcesServerConfig):
     """Settings of the server."""
 
     partial: bool = False
-    """See `refute_lab.adapters.scoring.score`."""
+    """See `refute_lab.adapters.score`."""
 
 
 class VerifyRequest(BaseVerifyRequest):

@@ -10,7 +10,7 @@ from typing import Any
 from rllm.eval.reward_fns._helpers import extract_answer_text
 from rllm.eval.types import EvalOutput, Signal
 
-from refute_lab.adapters.scoring import score
+from refute_lab.adapters import score
 
 __all__ = ["evaluate"]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import verifiers.v1 as vf
 
-from refute_lab.adapters.scoring import read_rows, score_async
+from refute_lab.adapters import read_rows, score_async
 
 __all__ = ["RefuteConfig", "RefuteData", "RefuteTask", "RefuteTaskConfig", "RefuteTaskset"]
 
@@ -23,7 +23,7 @@ class RefuteTaskConfig(vf.TaskConfig):
     """Settings of the reward."""
 
     partial: bool = False
-    """See `refute_lab.adapters.scoring.score`."""
+    """See `refute_lab.adapters.score`."""
 
 
 class RefuteConfig(vf.TasksetConfig):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from refute_lab.adapters.scoring import score_async
+from refute_lab.adapters import score_async
 
 __all__ = ["compute_score"]
 
@@ -25,7 +25,7 @@ async def compute_score(
 ) -> dict[str, float]:
     """The reward as `score`, and whether all is right as `acc`.
 
-    `partial`: see `refute_lab.adapters.scoring.score`; it is one of verl's `reward_kwargs`.
+    `partial`: see `refute_lab.adapters.score`; it is one of verl's `reward_kwargs`.
     """
     one = await score_async(solution_str, ground_truth, partial=partial)
     return {"score": one.reward, "acc": float(one.passed)}

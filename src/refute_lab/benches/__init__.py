@@ -70,8 +70,7 @@ from refute_lab.benches.grade import (
 from refute_lab.datasets import Item, load
 from refute_lab.datasets.rows import Evaluation, Subset
 from refute_lab.figures import Figure, clustered, mean
-from refute_lab.runs.executors import Concurrent, Ending, Executor, Processes, Run, versions
-from refute_lab.runs.journal import (
+from refute_lab.runs import (
     Count,
     ErrorRecord,
     Journal,
@@ -80,6 +79,7 @@ from refute_lab.runs.journal import (
     StoredTally,
     read_run,
 )
+from refute_lab.runs.executors import Concurrent, Ending, Executor, Processes, Run, versions
 
 Marks = tuple[bool, bool, bool]
 """Of a test: valid, attacks, accurate."""

@@ -54,7 +54,7 @@ from refute.sandbox.equality import Expected, matches, raised_as
 from refute.sandbox.pool import Waits, finished, run_in_steps
 from refute.source.syntax import parse_module
 from refute_lab.figures import Figure, clustered
-from refute_lab.runs.journal import Count, Number, checked
+from refute_lab.runs import Count, Number, checked
 
 DEFAULT_LIMITS = Limits()
 _STEPS = (0.25, 1.0, 4.0, 16.0)

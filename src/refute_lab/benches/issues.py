@@ -33,8 +33,8 @@ from refute.models.session import Session
 from refute.workspace.factory import Backend, open_workspace
 from refute.workspace.patches import file_patches, is_test_file
 from refute_lab.datasets.swe import IssueItem
+from refute_lab.runs import ErrorRecord, Journal, Number, PutOff, Schema, StoredTally
 from refute_lab.runs.executors import Concurrent, Ending, Executor, Run, versions
-from refute_lab.runs.journal import ErrorRecord, Journal, Number, PutOff, Schema, StoredTally
 from refute_lab.swt.tasks import Prediction, read_predictions, write_predictions
 from refute_lab.swt.workspaces import prepared
 

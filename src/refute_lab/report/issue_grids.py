@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
 from refute.core.remarks import few
-from refute_lab.figures import Estimate, Interval, Share, estimate, of_share
-from refute_lab.report.grids import (
+from refute_lab.benches.issues import IssueBenchSettings, PredictionRecord
+from refute_lab.figures import (
+    IN_WORDS,
+    Estimate,
+    Interval,
+    Share,
+    estimate,
+    in_words,
+    of_share,
+)
+from refute_lab.report import (
     Cell,
     Grid,
     Row,
     count_cell,
     difference_cell,
     estimate_cell,
+    figure_document,
     number,
     p_cell,
+    print_grid,
     row_of,
 )
 from refute_lab.report.paper import (
@@ -31,9 +46,9 @@ from refute_lab.report.paper import (
     paper_grid,
     paper_rows,
 )
-from refute_lab.runs.journal import read_header
-from refute_lab.swt.grade import Columns, Summary
-from refute_lab.swt.repair import FilterRun, Point
+from refute_lab.runs import ErrorRecord, read_header
+from refute_lab.swt.grade import Columns, GradeRecord, Grades, Summary, read_grade
+from refute_lab.swt.repair import FilterRun, FixRecord, FixSummary, Point
 from refute_lab.swt.study import (
     Breakdown,
     Ensemble,
@@ -463,3 +478,194 @@ def filter_grid(run: FilterRun) -> Grid:
 
 def _share_cell(value: float, interval: Interval) -> Cell:
     return estimate_cell(Estimate(value, interval.low, interval.high))
+
+
+# -- benches and grades ----------------------------------------------------------------------------
+
+
+def issue_bench_document(
+    settings: IssueBenchSettings,
+    ids: Sequence[str],
+    records: Mapping[str, PredictionRecord | ErrorRecord],
+    directory: Path,
+) -> dict[str, Any]:
+    """`{"dataset", "method", "model", "n", "status": {...}, "run", "cost"}`."""
+    status = {"predicted": 0, "abstained": 0, "error": 0}
+    for record in records.values():
+        status[record.status] += 1
+    done = (record for record in records.values() if not isinstance(record, ErrorRecord))
+    tallies = [record.tally for record in done if record.tally is not None]
+    prices = [tally.usd for tally in tallies if tally.usd is not None]
+    return {
+        "dataset": settings.dataset,
+        "method": settings.method,
+        "model": settings.model,
+        "n": len(ids),
+        "status": status,
+        "run": str(directory),
+        "cost": {
+            "usd": round(sum(prices), 6) if len(prices) == len(tallies) else None,
+            "samples": sum(tally.samples + tally.cached for tally in tallies),
+            "tokens": sum(t.prompt_tokens + t.completion_tokens for t in tallies),
+        },
+    }
+
+
+# -- grades ----------------------------------------------------------------------------------------
+
+
+STATUSES = {
+    "success": "reproduces the issue",
+    "empty": "no patch",
+    "not_applicable": "does not apply",
+    "no_test": "touches no test",
+    "conflict": "conflicts with the golden patch",
+    "not_trusted": "results were meddled with",
+    "timeout": "ran out of time",
+    "crashed": "the test process died",
+    "collection_error": "cannot be imported after the golden patch",
+    "fails_after": "a test fails after the golden patch",
+    "no_test_ran": "none of its tests ran",
+    "passes_before": "no test fails on the original code",
+}
+"""Status of an instance -> what it says to people."""
+
+
+def grade_document(
+    dataset: str, summary: Summary, records: Grades, ids: Sequence[str], run: str
+) -> dict[str, Any]:
+    """`{"dataset", "n", "n_coverage", "metrics": {name: {"value", "stderr"}}, "statuses", ...}`."""
+    return {
+        "dataset": dataset,
+        "n": summary.n,
+        "n_coverage": summary.counted,
+        "metrics": {name: figure_document(figure) for name, figure in summary.figures.items()},
+        "statuses": dict(summary.statuses),
+        "errors": dict(summary.errors),
+        "flaky": summary.flaky,
+        "doubtful": list(summary.doubtful),
+        "other_files": summary.others,
+        "instances": [_instance(records[id]) for id in ids if id in records],
+        "run": run,
+    }
+
+
+def _instance(record: GradeRecord | ErrorRecord) -> dict[str, Any]:
+    if isinstance(record, ErrorRecord):
+        return {"id": record.id, "status": "error", "error": record.error}
+    grade = read_grade(record)
+    verdict = grade.verdict
+    return {
+        "id": grade.id,
+        "status": verdict.status,
+        "fail_to_pass": list(verdict.fail_to_pass),
+        "fail_to_any": list(verdict.fail_to_any),
+        "pass_to_pass": list(verdict.pass_to_pass),
+        "failing_after": list(verdict.failing_after),
+        "flaky": [one.test for one in verdict.own if one.flaky],
+        "broken": list(verdict.broken),
+        "coverage": None if grade.coverage is None else grade.coverage.value,
+        "golden_coverage": None if grade.golden_coverage is None else grade.golden_coverage.value,
+        "golden": None if record.golden is None else asdict(record.golden),
+        "other_files": list(grade.others),
+        "remarks": list(verdict.remarks),
+        "seconds": record.seconds,
+    }
+
+
+def print_grades(
+    title: str, summary: Summary, console: Console, columns: Columns = "later"
+) -> None:
+    """The figures, then why instances failed, then what to be careful about."""
+    whole = f" of {summary.n + len(summary.errors)}" if summary.errors else ""
+    heading = f"{title}, {summary.n}{whole} instances"
+    if not summary.n:
+        console.print(Text(heading, style="bold"), soft_wrap=True)
+    else:
+        row = figures_row("", summary, HEADS[columns])
+        print_grid(Grid("figures", heading, ("", "n", *HEADS[columns].values()), (row,)), console)
+    for status, count in summary.statuses.items():
+        console.print(Text(f"{count:5}  {STATUSES.get(status, status)}"))
+    if summary.errors:
+        console.print(Text(f"{len(summary.errors):5}  without a grade (not counted)"))
+    for text in _cautions(summary):
+        console.print(Text(f"note: {text}", style="dim"))
+
+
+def _cautions(summary: Summary) -> list[str]:
+    notes = []
+    if summary.counted < summary.n:
+        notes.append(f"ΔC is a mean over {summary.counted}: the others have no line that it counts")
+    if summary.others:
+        notes.append(
+            f"{summary.others} predictions touch files that are no tests (--set tests_only=true)"
+        )
+    if summary.flaky:
+        notes.append(f"{summary.flaky} predictions hold a flaky test; it counts against them")
+    if summary.doubtful:
+        doubtful = few(summary.doubtful, 5)
+        notes.append(f"the golden tests reproduce nothing here, so doubt: {doubtful}")
+    return notes
+
+
+# -- repairs ---------------------------------------------------------------------------------------
+
+
+FIX_STATUSES = {
+    "resolved": "resolves the issue",
+    "empty": "no patch",
+    "no_code": "changes tests alone",
+    "not_applicable": "does not apply",
+    "conflict": "conflicts with the golden tests",
+    "not_trusted": "meddles with the tests",
+    "timeout": "ran out of time",
+    "crashed": "the test process died",
+    "fails": "a golden test that it has to turn green fails",
+    "breaks": "breaks a golden test that passed",
+}
+"""Status of a fix -> what it says to people."""
+
+
+def fix_grades_document(
+    dataset: str,
+    summary: FixSummary,
+    ids: Sequence[str],
+    records: Mapping[str, FixRecord | ErrorRecord],
+    run: str,
+) -> dict[str, Any]:
+    """`{"dataset", "task", "n", "figures", "status", "resolved", "errors", "instances", "run"}`."""
+    figures = {
+        "resolved": summary.resolved,
+        "applied": summary.applied,
+        "by_lists": summary.by_lists,
+    }
+    return {
+        "dataset": dataset,
+        "task": "repair",
+        "n": summary.n,
+        "figures": {name: figure_document(one) for name, one in figures.items()},
+        "status": dict(summary.statuses),
+        "resolved": list(summary.resolved_ids),
+        "errors": dict(summary.errors),
+        "instances": [asdict(records[id]) for id in ids if id in records],
+        "run": run,
+    }
+
+
+def print_fix_grades(title: str, summary: FixSummary, console: Console) -> None:
+    """The figures, then how many fixes came to what."""
+    table = Table(title=Text(title, style="bold"), title_justify="left")
+    table.add_column("")
+    for head in IN_WORDS:
+        table.add_column(head, justify="right")
+    for name, figure in (
+        ("resolved", summary.resolved),
+        ("applies", summary.applied),
+        ("resolved by the lists", summary.by_lists),
+    ):
+        table.add_row(name, *in_words(estimate(figure)))
+    console.print(table)
+    for status, count in summary.statuses.items():
+        console.print(Text(f"{count:5d}  {FIX_STATUSES[status]}"))
+    if summary.errors:
+        console.print(Text(f"{len(summary.errors):5d}  have no grade"))

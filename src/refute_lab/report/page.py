@@ -24,23 +24,25 @@ from refute.function.source import unified_diff
 from refute_lab.benches import FunctionRecord, StoredLog, StoredVote, grades, read_grade
 from refute_lab.benches.issues import PredictionRecord
 from refute_lab.figures import Estimate, estimate, of_share
-from refute_lab.report.bench import ROWS, STATUSES, cost_text
+from refute_lab.report import Grid, estimate_cell
 from refute_lab.report.function_grids import (
+    ROWS,
     DatasetStudy,
     FunctionRun,
     by_tests,
+    cost_text,
     function_grids,
     utgen_tables,
 )
-from refute_lab.report.grids import Grid, estimate_cell
 from refute_lab.report.issue_grids import (
     ISSUE_HEADS,
+    STATUSES,
     filter_grid,
     issue_estimate,
     issue_grids,
 )
 from refute_lab.report.paper import SWT_BENCH, UTGEN, claims, facts
-from refute_lab.runs.journal import ErrorRecord
+from refute_lab.runs import ErrorRecord
 from refute_lab.swt.grade import GradeRecord
 from refute_lab.swt.grade import read_grade as read_issue_grade
 from refute_lab.swt.repair import FilterRun

@@ -18,7 +18,7 @@ from importlib.resources import files
 from typing import Any
 
 from refute_lab.figures import Estimate
-from refute_lab.report.grids import (
+from refute_lab.report import (
     Cell,
     Grid,
     Row,

@@ -30,7 +30,7 @@ from refute.errors import (
     Unavailable,
 )
 from refute.models.asking import Asked
-from refute_lab.runs.journal import (
+from refute_lab.runs import (
     ErrorRecord,
     Journal,
     PutOff,

@@ -26,6 +26,7 @@ from refute.core.extras import need
 from refute.core.processes import Failed, cores
 from refute.core.remarks import remark
 from refute.errors import InputError, RefuteError, Unavailable
+from refute_lab.runs import PutOff, Sent, WithFiles, as_data
 from refute_lab.runs.executors import (
     Clerk,
     Done,
@@ -35,7 +36,6 @@ from refute_lab.runs.executors import (
     one_line,
     versions,
 )
-from refute_lab.runs.journal import PutOff, Sent, WithFiles, as_data
 
 Answer = tuple[str, bytes, dict[str, bytes]] | tuple[str, str] | tuple[str, str, str, str]
 """`("done", line, files)`, `("put off", reason)`, or `("failed", reason, name of the

@@ -37,7 +37,7 @@ from refute.models.contract import (
 )
 from refute.models.session import Session
 from refute.prompts import Templates, prompts_from, templates_of
-from refute_lab.runs.journal import Count, Number, StoredTally, checked
+from refute_lab.runs import Count, Number, StoredTally, checked
 
 _BATCH = "batch:"
 

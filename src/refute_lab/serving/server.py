@@ -46,7 +46,7 @@ from refute.sandbox.local import LocalSandbox
 from refute_lab.datasets import function_datasets, load
 from refute_lab.rewards import Grader, Task, Test, TestReward, Verdict
 from refute_lab.rewards.task import Kind
-from refute_lab.serving.requests import (
+from refute_lab.serving import (
     Asked,
     Bounds,
     Busy,

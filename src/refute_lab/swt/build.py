@@ -29,9 +29,8 @@ from refute.workspace.patches import file_patches, split_tests, test_files, touc
 from refute.workspace.repositories import Clone, GitFailed, version_at
 from refute.workspace.running import holds_tests, rejection, statuses
 from refute_lab.datasets.rows import Row, read_rows
-from refute_lab.runs.journal import ErrorRecord, Journal, Number, Schema
-from refute_lab.swt.grade import unrunnable
-from refute_lab.swt.verdict import (
+from refute_lab.runs import ErrorRecord, Journal, Number, Schema
+from refute_lab.swt import (
     PatchedState,
     Transition,
     counted_lines,
@@ -39,6 +38,7 @@ from refute_lab.swt.verdict import (
     state_reports,
     transitions,
 )
+from refute_lab.swt.grade import unrunnable
 from refute_lab.swt.workspaces import recipe_of_row
 
 # -- pull records ----------------------------------------------------------------------------------

@@ -36,16 +36,8 @@ from refute.workspace.patches import file_patches, split_fix, test_files, touche
 from refute.workspace.running import ReportCache, TestStatus, rejection, statuses
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.figures import Figure, Interval, mean, wilson
-from refute_lab.runs.journal import Count, ErrorRecord, Number, Schema, read_header, read_run
-from refute_lab.swt.tasks import (
-    GradingTask,
-    Prediction,
-    content_of,
-    digest_of,
-    grown,
-    write_predictions,
-)
-from refute_lab.swt.verdict import (
+from refute_lab.runs import Count, ErrorRecord, Number, Schema, read_header, read_run
+from refute_lab.swt import (
     PatchedState,
     Status,
     attributed,
@@ -55,6 +47,14 @@ from refute_lab.swt.verdict import (
     run_lane,
     state_reports,
     transitions,
+)
+from refute_lab.swt.tasks import (
+    GradingTask,
+    Prediction,
+    content_of,
+    digest_of,
+    grown,
+    write_predictions,
 )
 from refute_lab.swt.workspaces import spawner
 

@@ -31,7 +31,8 @@ from refute_lab.figures import (
     mean,
     paired_interval,
 )
-from refute_lab.runs.journal import ErrorRecord, read_header, read_run
+from refute_lab.runs import ErrorRecord, read_header, read_run
+from refute_lab.swt import Transition, executable_lines, own_tests, transitions
 from refute_lab.swt.grade import (
     RECORDS,
     Evidence,
@@ -42,7 +43,6 @@ from refute_lab.swt.grade import (
     read_evidence,
     summarize,
 )
-from refute_lab.swt.verdict import Transition, executable_lines, own_tests, transitions
 
 # -- runs ------------------------------------------------------------------------------------------
 

@@ -36,8 +36,18 @@ from refute.workspace.factory import Backend
 from refute.workspace.patches import test_files
 from refute.workspace.running import ReportCache, rejection
 from refute_lab.datasets.swe import IssueItem
+from refute_lab.runs import ErrorRecord, WithFiles
 from refute_lab.runs.executors import Ending, Executor, Processes, Run
-from refute_lab.runs.journal import ErrorRecord, WithFiles
+from refute_lab.swt import (
+    Executable,
+    Verdict,
+    attributed,
+    executable_lines,
+    golden_runs,
+    missing_fail_to_pass,
+    state_reports,
+    works,
+)
 from refute_lab.swt.grade import (
     Conflict,
     Evidence,
@@ -49,16 +59,6 @@ from refute_lab.swt.grade import (
     grade_prediction,
     grade_record,
     run_states,
-)
-from refute_lab.swt.verdict import (
-    Executable,
-    Verdict,
-    attributed,
-    executable_lines,
-    golden_runs,
-    missing_fail_to_pass,
-    state_reports,
-    works,
 )
 from refute_lab.swt.workspaces import spawner
 

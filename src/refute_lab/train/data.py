@@ -39,8 +39,8 @@ from refute.models.contract import Asker, Sampling
 from refute.prompts import render
 from refute.sandbox.pool import AsyncSandbox, InlineSandbox, SandboxPool
 from refute.source.literals import source_of
+from refute_lab.runs import Count, ErrorRecord, Schema
 from refute_lab.runs.executors import Concurrent, Ending, Executor, Run
-from refute_lab.runs.journal import Count, ErrorRecord, Schema
 from refute_lab.train.filters import (
     MAX_PROMPT,
     Index,

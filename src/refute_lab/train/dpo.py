@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refute.errors import InputError
+from refute_lab.train import DpoSettings, Resolved
 from refute_lab.train.run_folder import Report, Trained, arguments, run_trainer, silent, trainer_of
-from refute_lab.train.settings import DpoSettings, Resolved
 from refute_lab.train.tokens import (
     IGNORED,
     Encoded,

@@ -36,11 +36,11 @@ from refute.function.llm.generation import read_proposal, shape_of, test_request
 from refute.function.llm.results import NO_EXCEPTION, Output
 from refute.models.contract import Completion, together
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
-from refute_lab.adapters.scoring import text_of
+from refute_lab.adapters import text_of
 from refute_lab.benches.grade import TestVerdict, grade_tests
 from refute_lab.datasets import Item, load
+from refute_lab.train import GrpoSettings, Resolved
 from refute_lab.train.run_folder import Report, Trained, arguments, run_trainer, silent, trainer_of
-from refute_lab.train.settings import GrpoSettings, Resolved
 from refute_lab.train.tokens import Estimate, at_most, tokenizer_of
 
 if TYPE_CHECKING:

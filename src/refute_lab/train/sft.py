@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refute.errors import InputError
+from refute_lab.train import Resolved, SftSettings
 from refute_lab.train.run_folder import Report, Trained, arguments, run_trainer, silent, trainer_of
-from refute_lab.train.settings import Resolved, SftSettings
 from refute_lab.train.tokens import Encoded, encode_all, estimate, read_examples, tokenizer_of
 
 if TYPE_CHECKING:

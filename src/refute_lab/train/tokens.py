@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 from refute.errors import ContextTooLong, InputError
 from refute.models.checkpoint import Checkpoint, find, reasons
 from refute.models.contract import Message
-from refute_lab.train.settings import GrpoSettings, TrainSettings
+from refute_lab.train import GrpoSettings, TrainSettings
 
 T = TypeVar("T")
 

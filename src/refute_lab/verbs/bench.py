@@ -34,8 +34,8 @@ from refute_lab.benches import issues
 from refute_lab.datasets.rows import Evaluation, Subset
 from refute_lab.datasets.swe import IssueItem, holds_issues, load_issues
 from refute_lab.figures import Figure
+from refute_lab.runs import ErrorRecord, new_run, read_header, read_run
 from refute_lab.runs.executors import Ending, Run, Workers, executor_of, on_gpus, resumed
-from refute_lab.runs.journal import ErrorRecord, new_run, read_header, read_run
 from refute_lab.runs.sharing import ModelKeeper
 from refute_lab.swt.repair import (
     RECORDS,
@@ -77,7 +77,7 @@ class FilterResult(Shown):
 
     def print(self, console: Any) -> None:
         """Print the result as the command does."""
-        from refute_lab.report.grids import print_grid
+        from refute_lab.report import print_grid
         from refute_lab.report.issue_grids import filter_grid
 
         print_grid(filter_grid(self.found), console)
@@ -184,13 +184,13 @@ class BenchResult(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
-        from refute_lab.report.bench import bench_document
+        from refute_lab.report.function_grids import bench_document
 
         return bench_document(self.result)
 
     def print(self, console: Any) -> None:
         """Print the result as the command does."""
-        from refute_lab.report.bench import print_bench
+        from refute_lab.report.function_grids import print_bench
 
         if self.result.n or not self.result.missing:
             print_bench(self.result, console)
@@ -232,7 +232,7 @@ class IssueBenchResult(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
-        from refute_lab.report.bench import issue_bench_document
+        from refute_lab.report.issue_grids import issue_bench_document
 
         document = issue_bench_document(self.settings, self.ids, self.records, self.directory)
         if self.grades:

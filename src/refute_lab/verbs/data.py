@@ -31,13 +31,12 @@ from refute.verbs.options import json_option
 from refute.verbs.output import apart, show
 from refute.workspace.archives import pack, unpack
 from refute.workspace.contract import Base
-from refute_lab.adapters import harbor, harbor_issues
-from refute_lab.adapters.scoring import Answers, rows
+from refute_lab.adapters import Answers, harbor, harbor_issues, rows
 from refute_lab.benches import RECORDS, FunctionRecord, stored_settings
 from refute_lab.benches.grade import ProgramGrade, expected_outputs, grade_program
 from refute_lab.datasets import Item, load
 from refute_lab.datasets.swe import IssueItem, holds_issues, load_issues
-from refute_lab.runs.journal import ErrorRecord, read_run
+from refute_lab.runs import ErrorRecord, read_run
 from refute_lab.swt.workspaces import prepared
 from refute_lab.train.data import write_lines
 from refute_lab.verbs.data_issues import BuildOptions, StatisticsOptions, build_swt, statistics

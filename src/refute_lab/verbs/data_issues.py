@@ -34,7 +34,7 @@ from refute.workspace.patches import FilePatch, file_patches
 from refute.workspace.repositories import Clone, GitFailed, find_clone
 from refute_lab.datasets.rows import read_rows
 from refute_lab.datasets.swe import IssueItem, load_issues
-from refute_lab.report.grids import Grid, count_cell, row_of
+from refute_lab.report import Grid, count_cell, row_of
 from refute_lab.runs.executors import Run
 from refute_lab.swt.build import (
     REASONS,
@@ -57,7 +57,7 @@ from refute_lab.verbs.options import Tables
 from refute_lab.verbs.report import Tabled
 
 if TYPE_CHECKING:
-    from refute_lab.report.grids import Grid
+    from refute_lab.report import Grid
 
 
 # -- statistics ------------------------------------------------------------------------------------

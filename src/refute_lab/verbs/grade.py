@@ -22,8 +22,9 @@ from refute.verbs.output import Progress, Shown, apart, consoles, show, silent
 from refute.workspace.factory import Backend
 from refute_lab.datasets.swe import IssueItem, load_issues
 from refute_lab.figures import Figure
+from refute_lab.runs import ErrorRecord, new_run, read_header
 from refute_lab.runs.executors import Executor, Run, Workers, executor_of
-from refute_lab.runs.journal import ErrorRecord, new_run, read_header
+from refute_lab.swt import Executable
 from refute_lab.swt.grade import (
     RECORDS,
     Columns,
@@ -33,9 +34,10 @@ from refute_lab.swt.grade import (
     best_records,
     read_evidence,
     read_grade,
+    reference_report,
     summarize,
+    write_reports,
 )
-from refute_lab.swt.reference import reference_report, write_reports
 from refute_lab.swt.repair import (
     FIX_RECORDS,
     FixRecord,
@@ -57,7 +59,6 @@ from refute_lab.swt.tasks import (
     read_predictions,
     work_on,
 )
-from refute_lab.swt.verdict import Executable
 from refute_lab.swt.workspaces import check_engine
 from refute_lab.verbs.options import RunOptions
 
@@ -96,7 +97,7 @@ class GradeResult(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
-        from refute_lab.report.bench import grade_document
+        from refute_lab.report.issue_grids import grade_document
 
         ids = [item.problem.id for item in self.items]
         place = str(self.directory)
@@ -104,7 +105,7 @@ class GradeResult(Shown):
 
     def print(self, console: Any) -> None:
         """Print the result as the command does."""
-        from refute_lab.report.bench import print_grades
+        from refute_lab.report.issue_grids import print_grades
 
         print_grades(self.title, self.summary, console, self.columns)
 
@@ -394,14 +395,14 @@ class FixGradeResult(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
-        from refute_lab.report.bench import fix_grades_document
+        from refute_lab.report.issue_grids import fix_grades_document
 
         place = str(self.directory)
         return fix_grades_document(self.dataset, self.summary, self.ids, self.records, place)
 
     def print(self, console: Any) -> None:
         """Print the result as the command does."""
-        from refute_lab.report.bench import print_fix_grades
+        from refute_lab.report.issue_grids import print_fix_grades
 
         print_fix_grades(self.title, self.summary, console)
 

@@ -93,7 +93,7 @@ def show_tables(found: Tabled, options: Tables) -> None:
     elif form == "latex":
         click.echo(found.latex(*tables), nl=False)
     elif tables and form != "json":
-        from refute_lab.report.grids import print_grid
+        from refute_lab.report import print_grid
 
         for grid in found.chosen(tables):
             print_grid(grid, consoles()[0])

@@ -20,8 +20,8 @@ from refute.core.storage import parse_json, read_file, write_output
 from refute.errors import InputError
 from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.output import Shown
-from refute_lab.report.grids import Grid, as_csv, as_latex, grid_document, print_grid
-from refute_lab.runs.journal import read_header
+from refute_lab.report import Grid, as_csv, as_latex, grid_document, print_grid
+from refute_lab.runs import read_header
 from refute_lab.verbs.options import Tables, show_tables
 
 if TYPE_CHECKING:

@@ -58,7 +58,7 @@ def command(options: ServeOptions) -> int:
     what was asked is answered. See docs/serve.md.
     """
     need("serve", "refute serve")
-    from refute_lab.serving.requests import Tokens, read_tokens
+    from refute_lab.serving import Tokens, read_tokens
     from refute_lab.serving.server import serve
 
     text, source = os.environ.get(_TOKENS), _TOKENS

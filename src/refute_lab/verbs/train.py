@@ -33,18 +33,18 @@ from refute.verbs.options import json_option
 from refute.verbs.output import Shown, apart, consoles, show
 from refute_lab.runs.executors import Processes, Workers, executor_of, on_gpus
 from refute_lab.runs.sharing import ModelKeeper
+from refute_lab.train import DpoSettings, GrpoSettings, SftSettings
 from refute_lab.train.card import card, figures
 from refute_lab.train.data import Candidates, DataSettings, Elsewhere, Plan, build, plan
 from refute_lab.train.filters import Index, available, evaluation_texts
-from refute_lab.train.settings import DpoSettings, GrpoSettings, SftSettings
 from refute_lab.train.stages import PAIRS
 from refute_lab.verbs.options import asked_of
 
 if TYPE_CHECKING:
+    from refute_lab.train import Resolved, TrainSettings
     from refute_lab.train.data import BuiltData, Plan
     from refute_lab.train.run_folder import Trained
     from refute_lab.train.select import CheckpointChoice
-    from refute_lab.train.settings import Resolved, TrainSettings
     from refute_lab.train.tokens import Estimate
 
 StageProgress = Callable[[str, int, int], None]
@@ -448,7 +448,7 @@ def fit(
 
     Raises `InputError`, `ModelUnavailable`.
     """
-    from refute_lab.train.settings import KINDS, resolve
+    from refute_lab.train import KINDS, resolve
 
     chosen = _chosen(options, {"data": data, "output": output, **given})
     kind = KINDS[training]

@@ -23,7 +23,7 @@ from refute.function.methods.hybrid import most_asked
 from refute.models.contract import Message
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
 from refute_lab.benches import stored_log
-from refute_lab.runs.journal import as_data
+from refute_lab.runs import as_data
 
 from .scripted import DirectAsker, MadeUp, TrustingBox, asker, source, table_of, trace_of
 

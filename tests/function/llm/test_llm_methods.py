@@ -22,7 +22,7 @@ from refute.models.contract import Completion, Message, Sampling
 from refute.prompts import render
 from refute.testing.models import ScriptedModel
 from refute_lab.benches import StoredLog, stored_log
-from refute_lab.runs.journal import as_data, checked
+from refute_lab.runs import as_data, checked
 
 from .scripted import DirectAsker, MadeUp, TrustingBox, asker, trace_of
 

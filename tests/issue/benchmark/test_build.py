@@ -21,7 +21,8 @@ from refute.workspace.infer import infer_recipe
 from refute.workspace.patches import test_files, touched_files
 from refute.workspace.repositories import find_clone
 from refute_lab.datasets.swe import load_issues
-from refute_lab.runs.journal import Journal
+from refute_lab.runs import Journal
+from refute_lab.swt import PatchedState, counted_lines, state_reports
 from refute_lab.swt.build import (
     RECORDS,
     BuildSettings,
@@ -36,7 +37,6 @@ from refute_lab.swt.build import (
     read_pulls,
     resolved_issues,
 )
-from refute_lab.swt.verdict import PatchedState, counted_lines, state_reports
 from refute_lab.swt.workspaces import recipe_of_row
 from refute_lab.verbs.data_issues import benchmark_figures, build_swt, codebase, own_releases
 

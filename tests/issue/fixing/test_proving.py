@@ -25,7 +25,7 @@ from refute.testing.models import ScriptedModel
 from refute.verbs.fix import FixResult, confirmed_in
 from refute.workspace.contract import TestResult
 from refute_lab.benches.issues import IssueBenchSettings, _record
-from refute_lab.runs.journal import ErrorRecord
+from refute_lab.runs import ErrorRecord
 from refute_lab.swt.repair import FixGrade, FixRecord, FixStatus
 from refute_lab.verbs.bench import IssueBenchResult
 from refute_lab.verbs.grade import FixGradeResult

@@ -11,15 +11,17 @@ import pytest
 from refute.core.problems import IssueKey
 from refute.workspace.contract import TestReport, TestResult
 from refute.workspace.running import NO_TESTS
-from refute_lab.swt.grade import Evidence, IssueGrade, grade_evidence
-from refute_lab.swt.reference import (
+from refute_lab.swt import Verdict
+from refute_lab.swt.grade import (
     Compat,
+    Evidence,
+    IssueGrade,
+    grade_evidence,
     reference_report,
     status_map,
     summary,
     write_reports,
 )
-from refute_lab.swt.verdict import Verdict
 
 PATCH = """\
 diff --git a/lib/m.py b/lib/m.py

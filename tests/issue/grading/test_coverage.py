@@ -7,9 +7,9 @@ from dataclasses import replace
 from refute.core.problems import IssueKey
 from refute.workspace.contract import TestReport
 from refute.workspace.running import NO_TESTS
+from refute_lab.swt import Verdict, change_coverage, counted_lines, executable_lines
 from refute_lab.swt.grade import Evidence, GradeRecord, IssueGrade, covered_by, summarize
 from refute_lab.swt.tasks import with_golden_lines
-from refute_lab.swt.verdict import Verdict, change_coverage, counted_lines, executable_lines
 
 PATCH = """\
 diff --git a/lib/m.py b/lib/m.py

@@ -12,8 +12,8 @@ import pytest
 from refute.doors import command_line
 from refute.errors import WorkspaceUnavailable
 from refute_lab.datasets.swe import IssueItem
+from refute_lab.swt import state_reports
 from refute_lab.swt.repair import FilterTask, Judgement, filter_result, judge_fix
-from refute_lab.swt.verdict import state_reports
 
 from ..shop import CART, FIXED, KEY, PATCH, TEST_PATCH, TESTS, Shop, diff, new_file
 

@@ -9,9 +9,9 @@ import pytest
 from refute.core.problems import IssueKey
 from refute.errors import WorkspaceUnavailable
 from refute.workspace.contract import Workspace
-from refute_lab.swt.reference import reference_report
+from refute_lab.swt import state_reports
+from refute_lab.swt.grade import reference_report
 from refute_lab.swt.tasks import golden_reports, with_golden_lines
-from refute_lab.swt.verdict import state_reports
 
 from ..shop import (
     CART,

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from refute_lab.runs.journal import read_header
+from refute_lab.runs import read_header
 from refute_lab.swt.grade import read_evidence
 
 from ..shop import PATCH, TEST_PATCH, TESTS, Shop, diff, new_file

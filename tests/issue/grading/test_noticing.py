@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from refute.workspace.contract import TestReport, Workspace
-from refute_lab.swt import verdict
-from refute_lab.swt.verdict import PatchedState, run_lane, run_state, state_reports
+from refute_lab import swt
+from refute_lab.swt import PatchedState, run_lane, run_state, state_reports
 
 from ..shop import KEY, PATCH, Shop, diff, new_file
 
@@ -122,7 +122,7 @@ def test_kept_states_run_before_predicted_ones(shop: Shop, monkeypatch: pytest.M
         ran.append(state.kept)
         return run_state(workspace, state, timeout=timeout)
 
-    monkeypatch.setattr(verdict, "run_state", noting)
+    monkeypatch.setattr(swt, "run_state", noting)
     some = [
         PatchedState("", new_file("def test_it(): pass\n"), ("tests/test_new.py",), kept=False),
         PatchedState("", KEY.test_patch, ("tests/test_cart.py",)),

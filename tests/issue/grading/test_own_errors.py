@@ -11,10 +11,10 @@ import pytest
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.probe import _report
 from refute_lab.datasets.swe import IssueItem
-from refute_lab.runs.journal import ErrorRecord, WithFiles, as_data
+from refute_lab.runs import ErrorRecord, WithFiles, as_data
+from refute_lab.swt import attributed, golden_runs
 from refute_lab.swt.grade import GradeRecord, Terms
 from refute_lab.swt.tasks import GradingSettings, GradingTask, Prediction, _work
-from refute_lab.swt.verdict import attributed, golden_runs
 
 from ..shop import KEY, TESTS, Shop, diff, new_file
 

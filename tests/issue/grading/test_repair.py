@@ -10,7 +10,8 @@ import pytest
 
 from refute.errors import InputError
 from refute_lab.datasets.swe import IssueItem
-from refute_lab.runs.journal import ErrorRecord
+from refute_lab.runs import ErrorRecord
+from refute_lab.swt import state_reports
 from refute_lab.swt.repair import (
     FixGrade,
     FixRecord,
@@ -19,7 +20,6 @@ from refute_lab.swt.repair import (
     write_results,
 )
 from refute_lab.swt.tasks import GradingTask, Prediction, read_predictions
-from refute_lab.swt.verdict import state_reports
 from refute_lab.verbs.report import read_resolved
 
 from ..shop import CART, KEY, PATCH, TESTS, Shop, diff

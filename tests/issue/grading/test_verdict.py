@@ -8,7 +8,7 @@ import pytest
 
 from refute.workspace.contract import TestReport, TestResult
 from refute.workspace.running import NO_TESTS, statuses
-from refute_lab.swt.verdict import Verdict, combined, judge
+from refute_lab.swt import Verdict, combined, judge
 
 FILE = "tests/test_x.py"
 
