@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from refute.errors import BudgetExceeded, InputError, ModelUnavailable, SandboxUnavailable
-from refute_lab.runs import ErrorRecord, PutOff, WithFiles
+from refute.errors import SandboxUnavailable
+from refute_lab.runs import ErrorRecord, WithFiles
 from refute_lab.runs.executors import Ending, Run, Workers, executor_of
 
 from .words import WORDS, Word
@@ -62,30 +61,6 @@ def node() -> str:
 
 def no_start(log: Path) -> Callable[[Unit], Any]:
     raise SandboxUnavailable("none here")
-
-
-@asynccontextmanager
-async def waiting(log: Path) -> AsyncIterator[Callable[..., Awaitable[Word | PutOff]]]:
-    busy = 0
-
-    async def do(unit: Unit, leave: Callable[[], None]) -> Word | PutOff:
-        import asyncio
-
-        nonlocal busy
-        name, what = unit
-        kinds = {"poor": BudgetExceeded, "bad": InputError, "down": ModelUnavailable}
-        if what in kinds:
-            raise kinds[what]("it is so")
-        if what == "later":
-            return PutOff("not yet")
-        busy += 1
-        await asyncio.sleep(0.2)
-        most, busy = busy, busy - 1
-        return Word(name, str(most))
-
-    yield do
-    with log.open("a") as file:
-        file.write("closed\n")
 
 
 def run(

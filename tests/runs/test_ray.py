@@ -99,25 +99,6 @@ def test_workers_that_cannot_start_end_the_run(cluster: Any, tmp_path: Path) -> 
         ray_work.run(tmp_path / "run", {"a": 0}, at(cluster), begin=ray_work.no_start)
 
 
-def test_work_that_waits(cluster: Any, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    units = {f"u{n}": 0 for n in range(8)} | {"poor": "poor", "down": "down"}
-    units |= {"later": "later"}
-    ending = ray_work.run(
-        folder, units, at(cluster), begin=ray_work.waiting, waits=True, each=4, jobs=1
-    )
-    found = records(folder)
-    assert "poor" not in found, "what waits for money has no record"
-    assert sorted(str(one) for one in ending.put_off) == ["it is so", "not yet"]
-    assert found.pop("down").error == "it is so"
-    assert max(int(one.text) for one in found.values()) == 4, "four at once, and no more"
-    assert folder.with_suffix(".log").read_text() == "closed\n", "left as it was entered"
-    with pytest.raises(InputError, match="it is so"):
-        ray_work.run(
-            folder.with_name("2"), {"b": "bad"}, at(cluster), begin=ray_work.waiting, waits=True
-        )
-
-
 # -- what is lost ----------------------------------------------------------------------------------
 
 
@@ -246,13 +227,12 @@ def test_training_data_is_that_of_one_process(cluster: Any, tmp_path: Path) -> N
 
 
 def test_what_cannot_be_is_said_in_one_line(cluster: Any, tmp_path: Path) -> None:
-    for executor, workers, told in (
-        ("processes", {"waits": True}, "this waits for a model or for tests"),
-        ("processes:here", {}, "processes are of this machine"),
-        ("ray://host:10001", {}, "has to run on the cluster"),
-        ("rays", {}, "no such executor; there are"),
+    for executor, told in (
+        ("processes:here", "processes are of this machine"),
+        ("ray://host:10001", "has to run on the cluster"),
+        ("rays", "no such executor; there are"),
     ):
         with pytest.raises(InputError, match=told):
-            ray_work.run(tmp_path / "run", {"a": 0}, executor, **workers)
+            ray_work.run(tmp_path / "run", {"a": 0}, executor)
     with pytest.raises(Unavailable, match=r"no Ray cluster at 127\.0\.0\.1:1"):
         ray_work.run(tmp_path / "run", {"a": 0}, "ray:127.0.0.1:1")

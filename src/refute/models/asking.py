@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, closing
-from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from refute.core.parameters import parameter
 from refute.core.remarks import remark
 
 if TYPE_CHECKING:
-    from refute.models.contract import Model, Tally
+    from refute.models.contract import Tally
     from refute.models.session import Session
-
-
-class Opener(Protocol):
-    """Opens the sessions of a worker, on an account that is kept elsewhere."""
-
-    def session(self, spec: str, made: Callable[..., Session]) -> Session:
-        """The session of a model; `made` takes what is on the account."""
-        ...
-
-
-OPENER: ContextVar[Opener | None] = ContextVar("opener", default=None)
-"""Who opens the models of this worker; None: it opens them itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,18 +98,14 @@ async def sessions(asked: Asked) -> AsyncIterator[tuple[Session, Session | None]
     from refute.models.budget import Budget, Ledger
     from refute.models.cache import Recording
 
-    clerk = OPENER.get()
     async with AsyncExitStack() as stack:
         assert asked.model is not None
         ledger, recording = Ledger(Budget(usd=asked.budget_usd, tokens=asked.budget_tokens)), None
-        if clerk is None and asked.record is not None:
+        if asked.record is not None:
             recording = stack.enter_context(closing(Recording(asked.record)))
 
         async def opened(spec: str) -> Session:
-            if clerk is None:
-                session = _session(spec, asked, budget=ledger, recording=recording)
-            else:
-                session = clerk.session(spec, partial(_session, spec, asked))
+            session = _session(spec, asked, budget=ledger, recording=recording)
             return await stack.enter_async_context(session)
 
         session = await opened(asked.model)
@@ -131,24 +113,23 @@ async def sessions(asked: Asked) -> AsyncIterator[tuple[Session, Session | None]
         try:
             yield session, tester
         finally:
-            both = [one for one in (session, tester) if one is not None and clerk is None]
+            both = [one for one in (session, tester) if one is not None]
             remark(said(one.model, one.tally, one.waiting) for one in both)
 
 
-def _session(spec: str, asked: Asked, model: Model | None = None, **account: Any) -> Session:
-    """`model`: what the spec means; None: it is opened. `account`: as for `Session`."""
+def _session(spec: str, asked: Asked, **account: Any) -> Session:
+    """`account`: as for `Session`."""
     from refute.models.cache import SampleCache, cache_path
     from refute.models.providers import open_model
     from refute.models.session import Session
 
     own = spec == asked.model or spec.startswith("openai:")
-    if model is None:
-        model = open_model(
-            spec,
-            base_url=asked.base_url if own else None,
-            concurrency=asked.concurrency,
-            timeout=asked.timeout,
-        )
+    model = open_model(
+        spec,
+        base_url=asked.base_url if own else None,
+        concurrency=asked.concurrency,
+        timeout=asked.timeout,
+    )
     cache = SampleCache(cache_path()) if asked.cache else None
     return Session(model, cache=cache, concurrency=asked.concurrency, **account)
 

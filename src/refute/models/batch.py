@@ -106,9 +106,8 @@ class BatchModel:
         folder: Path,
         settings: _Settings,
         answers: Sequence[BatchAnswer],
-        requests: RequestFile | None,
+        requests: RequestFile,
     ) -> None:
-        """`requests` None: questions are only noted, in `open`."""
         self._folder = folder
         self._settings = settings
         self._name = settings.name(folder)
@@ -120,14 +119,6 @@ class BatchModel:
         for answer in answers:
             self._answers[_present(answer.part.digest, settings.tag)].append(answer)
         self._requests = requests
-        self.open: list[Question] = []
-        """What was asked and has no answer, where there is no file for it."""
-
-    def elsewhere(self) -> BatchModel:
-        """The same model for another machine, with the answers in it. It writes nothing: what it
-        has in `open` is for `want` of this one."""
-        answers = [one for same in self._answers.values() for one in same]
-        return BatchModel(self._folder.resolve(), self._settings, answers, None)
 
     @property
     def name(self) -> str:
@@ -148,20 +139,11 @@ class BatchModel:
         samples, missing, short = self._look_up(question)
         if not missing:
             return [samples[number] for number in range(first, first + n)]
-        if self._requests is None:
-            self.open.append(question)
-        else:
-            await asyncio.to_thread(self._ask, self._requests, question, missing, short)
+        await asyncio.to_thread(self._ask, question, missing, short)
         raise AnswersPending(
             f"answers are missing: send {self._folder / REQUESTS}, put what comes back into "
             f"{self._folder / 'responses.jsonl'} and start again"
         )
-
-    def want(self, question: Question) -> None:
-        """Ask for what has no answer. Raises `InputError` and what `generate` raises."""
-        _, missing, short = self._look_up(question)
-        if missing and self._requests is not None:
-            self._ask(self._requests, question, missing, short)
 
     def _key(self, question: Question) -> str:
         return digest(question.messages, question.sampling)[:32] + self._settings.tag
@@ -185,14 +167,12 @@ class BatchModel:
         _refuse(answers, missing)
         return samples, missing, short
 
-    def _ask(
-        self, requests: RequestFile, question: Question, missing: list[int], short: set[int]
-    ) -> None:
+    def _ask(self, question: Question, missing: list[int], short: set[int]) -> None:
         def body(part: BatchPart) -> dict[str, Any]:
             return self._body(question.messages, question.sampling, part)
 
         # A server that gave fewer choices than asked for is asked for the rest one by one.
-        requests.add(self._key(question), missing, body, alone=short)
+        self._requests.add(self._key(question), missing, body, alone=short)
 
     async def close(self) -> None:
         """Mark the file of requests as whole."""
@@ -200,13 +180,12 @@ class BatchModel:
 
     def finish(self) -> None:
         """`close` outside of an event loop."""
-        if self._requests is not None:
-            self._requests.finish()
+        self._requests.finish()
 
     @property
     def waiting(self) -> int:
         """Samples that are asked for and have no answer yet."""
-        return 0 if self._requests is None else self._requests.waiting
+        return self._requests.waiting
 
     def _body(
         self, messages: Sequence[Message], sampling: Sampling, part: BatchPart

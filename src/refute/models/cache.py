@@ -297,49 +297,16 @@ class Recording:
         answers: Sequence[Completion],
     ) -> None:
         """Samples number `first` and following of a request: on file when this returns."""
-        if lines := _new_lines(self._held, messages, sampling, first, answers):
+        request = digest(messages, sampling)
+        fresh = [n for n, _ in enumerate(answers, first) if (request, n) not in self._held]
+        self._held |= {(request, number) for number in fresh}
+        if lines := [_line(messages, sampling, n, answers[n - first]) for n in fresh]:
             append_whole(self._file, "".join(lines).encode())
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Close the file; idempotent."""
         self._file.close()
-
-
-class Noted:
-    """A recording without a file: for whoever takes its lines to one."""
-
-    def __init__(self) -> None:
-        self._held: set[tuple[str, int]] = set()
-        self.lines: list[str] = []
-        """Those that nobody took."""
-
-    def keep(
-        self,
-        messages: Sequence[Message],
-        sampling: Sampling,
-        first: int,
-        answers: Sequence[Completion],
-    ) -> None:
-        """As `Recording.keep`."""
-        self.lines += _new_lines(self._held, messages, sampling, first, answers)
-
-
-def _new_lines(
-    held: set[tuple[str, int]],
-    messages: Sequence[Message],
-    sampling: Sampling,
-    first: int,
-    answers: Sequence[Completion],
-) -> list[str]:
-    """Lines for the samples that are not yet `held`, which holds them then."""
-    request = digest(messages, sampling)
-    lines = []
-    for number, answer in enumerate(answers, first):
-        if (request, number) not in held:
-            held.add((request, number))
-            lines.append(_line(messages, sampling, number, answer))
-    return lines
 
 
 def _line(

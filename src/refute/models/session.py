@@ -19,7 +19,7 @@ from types import TracebackType
 
 from refute.errors import ModelUnavailable
 from refute.models.budget import Budget, Ledger, Price, Prices
-from refute.models.cache import Noted, Recording, Sample, SampleCache
+from refute.models.cache import Recording, Sample, SampleCache
 from refute.models.contract import Completion, Message, Model, Sampling, Tally, digest
 
 USUAL = Sampling()
@@ -53,7 +53,7 @@ class Session:
         budget: Budget | Ledger | None = None,
         concurrency: int = 64,
         prices: Prices | None = None,
-        recording: Recording | Noted | None = None,
+        recording: Recording | None = None,
     ) -> None:
         """`cache` None: samples are remembered for as long as the session lasts.
 

@@ -805,12 +805,10 @@ def work_on(
     sandboxes); of which kind the work is, `MethodSpec.cpu_bound` says. Raises as `Run.do` does.
     """
     start: Callable[[], object] = partial(start_computing, settings)
-    here = METHODS.only_here(settings.method)
-    if not METHODS.get(settings.method).cpu_bound or here:
+    if not METHODS.get(settings.method).cpu_bound or METHODS.only_here(settings.method):
         opened = models or (lambda: nullcontext({}))
-        boxes = jobs if executor is None or here else 1  # a worker among many has one core
-        start = partial(start_asking, settings, opened, boxes)
-        executor = Concurrent(at_once) if here else executor or Concurrent(at_once)
+        start = partial(start_asking, settings, opened, jobs)
+        executor = Concurrent(at_once)
     return run.do(
         units_of(items, settings),
         start,

@@ -34,7 +34,7 @@ from refute.workspace.factory import Backend, open_workspace
 from refute.workspace.patches import file_patches, is_test_file
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs import ErrorRecord, Journal, Number, PutOff, Schema, StoredTally
-from refute_lab.runs.executors import Concurrent, Ending, Executor, Run, versions
+from refute_lab.runs.executors import Concurrent, Ending, Run, versions
 from refute_lab.swt.tasks import Prediction, read_predictions, write_predictions
 from refute_lab.swt.workspaces import prepared
 
@@ -201,11 +201,9 @@ def predict_issues(
     models: Callable[[], AbstractAsyncContextManager[Mapping[str, Session]]],
     confirm: Confirm,
     at_once: int,
-    executor: Executor | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Ending:
-    """Work on the issues that have no prediction, `at_once` at a time, or where `executor` does
-    them.
+    """Work on the issues that have no prediction, `at_once` at a time.
 
     `given`: what is given away (Table 5), by the problem's id. `confirm`: what has the last word on
     a claim, with the interpreter and the way to open workspaces. Raises as `Run.do` does.
@@ -213,7 +211,7 @@ def predict_issues(
     return run.do(
         {problem.id: problem for problem in problems},
         partial(_predicting, settings, given, models, confirm),
-        executor or Concurrent(at_once),
+        Concurrent(at_once),
         progress=progress,
     )
 

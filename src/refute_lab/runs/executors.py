@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import platform
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing
+from contextlib import AbstractAsyncContextManager, closing
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path, PurePosixPath
 from types import TracebackType
@@ -29,7 +29,6 @@ from refute.errors import (
     LimitReached,
     Unavailable,
 )
-from refute.models.asking import Asked
 from refute_lab.runs import (
     ErrorRecord,
     Journal,
@@ -75,58 +74,17 @@ class Processes:
                 done(unit, result)
 
 
-class Clerk(Protocol):
-    """Data that a remote worker exchanges besides its records: plain until it is opened."""
-
-    def opened(self) -> AbstractContextManager[None]:
-        """In effect while the worker lasts."""
-        ...
-
-    def told(self, brief: str) -> None:
-        """Before a unit: what the keeper gave for it."""
-        ...
-
-    def says(self) -> str:
-        """After a unit, for the keeper; "" for nothing."""
-        ...
-
-
-class Keeper(Protocol):
-    """State that one process keeps for remote workers: a budget, files. Each worker has its own
-    number."""
-
-    def clerk(self) -> Clerk:
-        """For each worker, as it starts."""
-        ...
-
-    def brief(self, worker: int) -> str:
-        """For the clerk, with a unit; "" for nothing."""
-        ...
-
-    def hear(self, worker: int, text: str) -> None:
-        """Read a clerk's message, before the unit's outcome. Raises `ValueError` for anything else;
-        any other exception ends the run."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workers:
-    """Requirements on an executor chosen by name, and one worker's share of a machine."""
+    """Requirements on an executor chosen by name, for work that computes: what waits for a model
+    is done in one process."""
 
     jobs: int | None = None
     """Workers at most; None: as many as it deems right."""
     place: str = ""
     """What follows the name: `--executor NAME:PLACE`."""
-    waits: bool = False
-    """`start` is as `Concurrent` wants it, not as `Processes` does."""
-    each: int = 1
-    """Units that a worker does at once, where it waits."""
     memory: int = 0
     """Bytes that a worker may well need; 0: not known."""
-    gpus: float = 0.0
-    keeper: Keeper | None = None
-    """Where it waits: what is kept here for all of them. An executor that cannot take it along
-    raises `InputError`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,9 +104,6 @@ EXECUTORS: Registry[ExecutorSpec] = Registry(
 
 
 def _processes(workers: Workers) -> Executor:
-    if workers.waits:
-        told = "is for work that computes; this waits for a model or for tests"
-        raise InputError(f"--executor processes {told}")
     if workers.place:
         raise InputError(f"--executor processes:{workers.place}: processes are of this machine")
     return Processes(workers.jobs)
@@ -226,22 +181,12 @@ def one_line(error: Exception) -> str:
 
 
 def executor_of(given: Executor | str | None, workers: Workers) -> Executor | None:
-    """The executor `NAME[:PLACE]`, or the one that was given; None: the run's own.
-
-    Raises `InputError` for one that does not do such work.
-    """
+    """The executor `NAME[:PLACE]`, or the one that was given; None: the run's own. Raises
+    `InputError`."""
     if isinstance(given, str):
         name, _, place = given.partition(":")
         return EXECUTORS.get(name).make(replace(workers, place=place))
-    if given is not None and workers.waits:
-        raise InputError("an executor for work that waits is given by its name, as in ray:ADDRESS")
     return given
-
-
-def on_gpus(workers: Workers, asked: Asked) -> Workers:
-    """With a GPU for each where the models are in the process (`hf:`)."""
-    models = (asked.model or "", asked.tester or "")
-    return replace(workers, gpus=1.0) if any(m.startswith("hf:") for m in models) else workers
 
 
 # -- run -------------------------------------------------------------------------------------------

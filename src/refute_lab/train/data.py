@@ -17,8 +17,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -33,11 +33,10 @@ from refute.core.problems import Call
 from refute.core.storage import write_atomically
 from refute.errors import InputError, LimitReached, ModelUnavailable, Unavailable
 from refute.function.given_tests import parse_invocation
-from refute.models.asking import Asked, sessions
 from refute.models.budget import FIRST_GUESS
 from refute.models.contract import Asker, Sampling
 from refute.prompts import render
-from refute.sandbox.pool import AsyncSandbox, InlineSandbox, SandboxPool
+from refute.sandbox.pool import AsyncSandbox, InlineSandbox
 from refute.source.literals import source_of
 from refute_lab.runs import Count, ErrorRecord, Schema
 from refute_lab.runs.executors import Concurrent, Ending, Executor, Run
@@ -236,8 +235,8 @@ class Candidates:
 # -- data plan -------------------------------------------------------------------------------------
 
 
-SECONDS = {"stage0": 0.05, "stage1": 1.2, "stage2": 0.5}
-"""Of one core, for one task without a model: measured on HumanEval's solutions."""
+SECONDS = {"stage0": 0.03, "stage1": 0.2, "stage2": 0.2}
+"""Of one core, for one task without a model: measured on a quarter of MBPP+."""
 BASE_MEMORY, ROW_MEMORY = 100 << 20, 3000
 """Bytes of the process before it has read a task, and of a row besides its texts."""
 
@@ -477,16 +476,6 @@ class Tasks:
         return None, dropped
 
 
-@asynccontextmanager
-async def opened_tasks(settings: DataSettings, asked: Asked, stage: str) -> AsyncIterator[Do]:
-    """Open a worker for a stage's tasks with its own sandbox and models; see `Concurrent`."""
-    async with AsyncExitStack() as stack:
-        box, session = stack.enter_context(SandboxPool(1)), None
-        if asked.model is not None and settings.asks(stage):
-            session, _ = await stack.enter_async_context(sessions(asked))
-        yield Tasks(settings, box, session).of(stage)
-
-
 def computed_tasks(settings: DataSettings, stage: str) -> Callable[[tuple[str, Any]], TaskRecord]:
     """Return the function that does a stage's tasks without a model in a worker process; see
     `Processes`."""
@@ -516,15 +505,6 @@ Kept = dict[str, tuple[Solution, Fault, list[AttackingInput]]]
 """By the name of the fault, `ID#NUMBER`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Elsewhere:
-    """An executor that does the tasks in place of this process."""
-
-    executor: Executor
-    asked: Asked | None = None
-    """What its workers open to ask a model. None: they do the stages that ask none."""
-
-
 @dataclass(slots=True)
 class Making:
     """The stages of one directory."""
@@ -536,25 +516,23 @@ class Making:
     session: Asking | None
     at_once: int
     progress: Progress
-    elsewhere: Elsewhere | None = None
+    executor: Executor | None = None
+    """It does the tasks that ask no model in place of this process."""
 
     async def run(self, stage: Stage, units: Mapping[str, Any]) -> dict[str, TaskRecord]:
         """The records of the tasks, in their order, each done once."""
-        elsewhere = self.elsewhere
 
         def progress(done: int) -> None:
             self.progress(stage.name, done, len(units))
 
         with Run(self.directory / "journal" / stage.name, self.header, RECORDS) as run:
-            if elsewhere is None or (elsewhere.asked is None and self.settings.asks(stage.name)):
+            if self.executor is None or self.settings.asks(stage.name):
                 do = Tasks(self.settings, self.box, self.session).of(stage.name)
                 here = Concurrent(self.at_once)
                 ending = await run.do_here(units, lambda: nullcontext(do), here, progress=progress)
             else:
-                start: Callable[[], Any] = partial(computed_tasks, self.settings, stage.name)
-                if elsewhere.asked is not None:
-                    start = partial(opened_tasks, self.settings, elsewhere.asked, stage.name)
-                ending = await _done_in_thread(run, units, start, elsewhere.executor, progress)
+                start = partial(computed_tasks, self.settings, stage.name)
+                ending = await _done_in_thread(run, units, start, self.executor, progress)
             found = {name: run.records[name] for name in units if name in run.records}
         if ending.put_off:
             raise ending.put_off[0]
@@ -701,7 +679,7 @@ async def build(
     validation: float = 0.05,
     pairs_per_fault: int | None = PAIRS,
     at_once: int = 8,
-    elsewhere: Elsewhere | None = None,
+    executor: Executor | None = None,
     progress: Progress = _quiet,
 ) -> BuiltData:
     """Make the data in `directory`, or resume it.
@@ -709,7 +687,7 @@ async def build(
     `limit`: take so many solutions at most; a later call with a larger one resumes from there.
     `validation`: share of the solutions that is held out. `pairs_per_fault`: preference pairs of
     one fault at most (None: all).
-    `at_once`: tasks under way at a time. `elsewhere`: what does the tasks instead of this process.
+    `at_once`: tasks under way at a time. `executor`: does those that compute.
 
     Raises `InputError` for a bad source and for a directory with other settings;
     `AnswersPending`, `BudgetExceeded`, `ModelUnavailable`, `SandboxUnavailable` where a stage
@@ -732,7 +710,7 @@ async def build(
     ):  # headers of before have none of these
         if not header[name]:
             del header[name]
-    made = Making(directory, header, settings, box, session, at_once, progress, elsewhere)
+    made = Making(directory, header, settings, box, session, at_once, progress, executor)
     built = BuiltData()
     await made.solutions(built, Candidates(source, index, settings), limit)
     faults = await made.faults(built)

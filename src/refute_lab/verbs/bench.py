@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -35,8 +34,7 @@ from refute_lab.datasets.rows import Evaluation, Subset
 from refute_lab.datasets.swe import IssueItem, holds_issues, load_issues
 from refute_lab.figures import Figure
 from refute_lab.runs import ErrorRecord, new_run, read_header, read_run
-from refute_lab.runs.executors import Ending, Run, Workers, executor_of, on_gpus, resumed
-from refute_lab.runs.sharing import ModelKeeper
+from refute_lab.runs.executors import Ending, Run, Workers, executor_of, resumed
 from refute_lab.swt.repair import (
     RECORDS,
     FilterRun,
@@ -334,22 +332,6 @@ def bench(
     return apart(lambda: work(chosen, progress))
 
 
-_EACH = 8
-"""Problems at once in a worker of one core, for a method that waits for a server."""
-
-
-def _asking(options: BenchOptions) -> Workers:
-    """Workers for a method that waits for a model: `concurrency` problems at once in all of them
-    together, or in each where the model is in the process."""
-    at_once = options.concurrency
-    workers = on_gpus(Workers(jobs=options.jobs, waits=True, each=at_once), options)
-    if workers.gpus:
-        return workers
-    each = min(_EACH, at_once)
-    most = -(-at_once // each)
-    return replace(workers, jobs=min(options.jobs or most, most), each=each)
-
-
 _SETTINGS = ("limit", "runs", "seed", "task", "workspace", "preset")
 """The options that are settings of a run."""
 
@@ -419,11 +401,9 @@ def _bench_functions(options: BenchOptions, progress: Progress) -> BenchResult:
         raise InputError("--runs is for methods that ask a model: others do the same every time")
     if mine.get("gold_outputs"):
         functions.check_gold(spec)
-    workers, keeper = Workers(jobs=options.jobs), None
     if options.executor is not None and not spec.cpu_bound:
-        keeper = ModelKeeper(asked, asked.prompts)
-        workers = replace(_asking(options), keeper=keeper)
-    executor = executor_of(options.executor, workers)
+        raise InputError(f"--executor is for work that computes; {spec.name} waits for a model")
+    executor = executor_of(options.executor, Workers(jobs=options.jobs))
     if options.grade:
         raise InputError("--grade is for issues: runs over functions are graded always")
     made = resumed(
@@ -445,7 +425,6 @@ def _bench_functions(options: BenchOptions, progress: Progress) -> BenchResult:
     again = options.again(folder)
     with (
         prompts_from(asked.prompts),
-        keeper or nullcontext(),
         Run(folder, made.header(items), functions.RECORDS, again=again) as run,
     ):
         remark([f"{len(items)} problems into {folder}"])
@@ -475,11 +454,8 @@ def _bench_issues(options: BenchOptions, progress: Progress) -> IssueBenchResult
     own = {field.name for field in fields(issues.IssueBenchSettings)} | bounds
     asked, mine, header, given = _started(options, own)
     name, spec, of_method = chosen_reproducer(asked, graded=True)
-    executor = keeper = None
-    if options.executor is not None:
-        keeper = ModelKeeper(asked, asked.prompts)
-        workers = Workers(jobs=options.jobs, waits=True, memory=RUN_MEMORY, keeper=keeper)
-        executor = executor_of(options.executor, on_gpus(workers, asked))
+    if options.executor is not None and not options.grade:
+        raise InputError("--executor is for work that computes: of issues for their grades")
     limits = Bounds(**{one: mine.pop(one) for one in bounds & mine.keys()})
     preset = preset_of(asked.preset, "issue")
     if told := departures(preset, spec, given, {}):
@@ -514,7 +490,6 @@ def _bench_issues(options: BenchOptions, progress: Progress) -> IssueBenchResult
     heading = made.header(problems, given_away)
     with (
         prompts_from(asked.prompts),
-        keeper or nullcontext(),
         Run(folder, heading, issues.RECORDS, again=again) as run,
     ):
         remark([f"{total} issues into {folder}"])
@@ -527,7 +502,6 @@ def _bench_issues(options: BenchOptions, progress: Progress) -> IssueBenchResult
                 models=partial(open_sessions, asked),
                 confirm=confirmed_in,
                 at_once=options.jobs or default_jobs(),
-                executor=executor,
                 progress=lambda done: progress(done, total),
             )
         except BaseException:

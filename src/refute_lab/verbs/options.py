@@ -54,7 +54,7 @@ class RunOptions(Rows):
     jobs: int | None = parameter(None, "Runs of tests or processes at once (cores).", at_least=1)
     executor: Executor | str | None = parameter(
         None,
-        "Who does the work: processes, ray (a cluster, docs/cluster.md), or a plugin's.",
+        "Who does work that computes: processes, ray (docs/cluster.md), or a plugin's.",
         metavar="NAME[:ADDRESS]",
     )
     task: Literal["tests", "repair"] | None = parameter(

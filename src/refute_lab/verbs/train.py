@@ -10,7 +10,7 @@ import asyncio
 import importlib
 import json
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack, nullcontext
+from contextlib import AsyncExitStack
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,11 +31,10 @@ from refute.sandbox.pool import SandboxPool
 from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.options import json_option
 from refute.verbs.output import Shown, apart, consoles, show
-from refute_lab.runs.executors import Processes, Workers, executor_of, on_gpus
-from refute_lab.runs.sharing import ModelKeeper
+from refute_lab.runs.executors import Processes, Workers, executor_of
 from refute_lab.train import DpoSettings, GrpoSettings, SftSettings
 from refute_lab.train.card import card, figures
-from refute_lab.train.data import Candidates, DataSettings, Elsewhere, Plan, build, plan
+from refute_lab.train.data import Candidates, DataSettings, Plan, build, plan
 from refute_lab.train.filters import Index, available, evaluation_texts
 from refute_lab.train.stages import PAIRS
 from refute_lab.verbs.options import asked_of
@@ -109,7 +108,9 @@ class DataOptions(Asked):
     shard: str = parameter("", "The K-th of N parts: on N machines, or in turn.", metavar="K/N")
     jobs: int | None = parameter(None, "Worker processes (one a core).", at_least=1)
     executor: str | None = parameter(
-        None, "Who does the tasks: processes, ray..., or a plugin's.", metavar="NAME[:ADDRESS]"
+        None,
+        "Who does the tasks that compute: processes, ray..., or a plugin's.",
+        metavar="NAME[:ADDRESS]",
     )
     seed: int = parameter(0, "Same seed, same work.", by_name=True)
     dry_run: bool = parameter(
@@ -198,19 +199,12 @@ def training_data(
         with prompts_from(*folders):
             made = plan(found, limit=chosen.limit)
         return DataPlan(settings, made)
-    size, keeper = chosen.jobs or cores(), None
-    elsewhere = Elsewhere(Processes(size))
-    if chosen.executor is not None:
-        keeper = ModelKeeper(asked, *folders)
-        workers = on_gpus(Workers(jobs=chosen.jobs, waits=True, each=4, keeper=keeper), asked)
-        doing = executor_of(chosen.executor, workers)
-        assert doing is not None
-        elsewhere = Elsewhere(doing, asked)
+    size = chosen.jobs or cores()
+    executor = executor_of(chosen.executor, Workers(jobs=chosen.jobs)) or Processes(size)
 
     async def work() -> BuiltData:
         async with AsyncExitStack() as stack:
             stack.enter_context(prompts_from(*folders))
-            stack.enter_context(keeper or nullcontext())
             session = None
             if asked.model is not None:
                 session, _ = await stack.enter_async_context(sessions(asked))
@@ -224,7 +218,7 @@ def training_data(
                 limit=chosen.limit,
                 validation=chosen.validation,
                 pairs_per_fault=chosen.pairs_per_fault,
-                elsewhere=elsewhere,
+                executor=executor,
                 at_once=max(asked.concurrency if session else 0, 2 * size),
                 progress=progress,
             )

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-import refute_lab
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs.executors import Executor, Run, Workers, executor_of
 from refute_lab.swt.grade import RECORDS, Terms, read_evidence
@@ -124,16 +123,3 @@ def test_trees_are_built_ahead_and_sent_as_a_file(rows: Path, tmp_path: Path) ->
     before = ready.stat().st_mtime_ns
     assert prepare(rows).complete
     assert ready.stat().st_mtime_ns == before, "nothing is built again"
-
-
-def test_a_cluster_predicts_as_this_process_does(rows: Path, tmp_path: Path) -> None:
-    pytest.importorskip("ray", reason=RAY)
-    found = [
-        refute_lab.bench(rows, method="snippet", run=tmp_path / name, jobs=1, executor=executor)
-        for name, executor in (("here", None), ("there", "ray:local"))
-    ]
-    here, there = (
-        {id: (one.status, one.prediction) for id, one in run.records.items()} for run in found
-    )
-    assert here == there
-    assert len(here) == 2
