@@ -88,10 +88,6 @@ def test_each_extra_is_declared_and_part_of_all() -> None:
             f"openai:gpt-4o needs httpx: pip install '{HERE}[model]'",
         ),
         (
-            "hunt shipping.py --model anthropic:claude",
-            f"anthropic:claude needs httpx: pip install '{HERE}[model]'",
-        ),
-        (
             "hunt shipping.py --model hf:some/model+some/adapter",
             "hf:some/model+some/adapter needs torch, transformers, peft: "
             f"pip install '{HERE}[train]'",

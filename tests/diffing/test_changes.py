@@ -89,15 +89,6 @@ def test_a_changed_constant_changes_who_reads_it(tmp_path: Path) -> None:
     assert (rate.aspects, rate.lines_before, rate.lines_after) == (("uses RATE",), (11,), (12,))
 
 
-def test_a_constant_made_of_a_changed_one_is_followed(tmp_path: Path) -> None:
-    before = {
-        **BASE,
-        "src/shop/rates.py": BASE["src/shop/rates.py"] + "\ndef get():\n    return TABLE\n",
-    }
-    after = {"src/shop/rates.py": before["src/shop/rates.py"].replace("RATE = 1", "RATE = 2")}
-    assert one(changes_of(tmp_path, before, after), "get").aspects == ("uses TABLE",)
-
-
 def test_a_changed_class_attribute(tmp_path: Path) -> None:
     changes = changes_of(tmp_path, BASE, edited("src/shop/cart.py", "tax = 1", "tax = 2"))
     assert names(changes) == ["shop.cart.Cart.total", "shop.cart.Big.taxed"]
@@ -112,14 +103,6 @@ def test_bases_and_decorators_of_classes(tmp_path: Path) -> None:
     assert changes.functions == ()
 
 
-def test_a_name_that_is_gone_or_bound_anew(tmp_path: Path) -> None:
-    after = edited("src/shop/rates.py", "RATE = 1\n", "")
-    after |= edited("src/shop/cart.py", "HANDLERS =", "handle = cached(handle)\nHANDLERS =")
-    changes = changes_of(tmp_path, BASE, after)
-    assert one(changes, "rate").aspects == ("uses RATE",)
-    assert "decorators" in one(changes, "handle").aspects
-
-
 def test_a_new_constant_is_no_news_of_a_function_that_changed_to_read_it(tmp_path: Path) -> None:
     after = edited("src/shop/rates.py", "return RATE * x", "return HALF * x")
     after["src/shop/rates.py"] = str(after["src/shop/rates.py"]).replace(
@@ -132,11 +115,6 @@ def test_a_changed_constant_of_another_file_is_told_beside_a_changed_body(tmp_pa
     after = edited("src/shop/rates.py", "RATE = 1", "RATE = 2")
     after |= edited("src/shop/cart.py", "return _round(R)", "return -_round(R)")
     assert one(changes_of(tmp_path, BASE, after), "Cart._sum").aspects == ("body", "uses RATE")
-
-
-def test_docstrings(tmp_path: Path) -> None:
-    after = edited("src/shop/rates.py", "    return x\n", '    """Now."""\n    return x + 1\n')
-    assert one(changes_of(tmp_path, BASE, after), "_round").docstring_line == 7
 
 
 def test_what_cannot_be_read_is_listed(tmp_path: Path) -> None:
@@ -220,24 +198,6 @@ def kind():
         [function] = changed(revisions).functions
         found = callers(References(Modules(revisions.after)), function)
     assert [one.place.target for one in found] == ["a.shown"]
-
-
-def test_callers_of_a_private_method(tmp_path: Path) -> None:
-    after = edited("src/shop/cart.py", "return _round(R)", "return -R")
-    assert calls(tmp_path, after, "Cart._sum") == [
-        ("shop.cart.Cart.total", 1),
-        ("shop.cart.Big.double", 1),
-    ]
-
-
-def test_callers_of_a_constructor_use_the_class(tmp_path: Path) -> None:
-    before = {
-        "m.py": "class _C:\n    def __init__(self): self.x = 1\n\ndef make():\n    return _C()\n"
-    }
-    with two(tmp_path, before, {"m.py": before["m.py"].replace("= 1", "= 2")}) as revisions:
-        function = one(changed(revisions), "_C.__init__")
-        found = callers(References(Modules(revisions.after)), function)
-    assert [c.place.qualname for c in found] == ["make"]
 
 
 def test_callers_are_bounded(tmp_path: Path) -> None:

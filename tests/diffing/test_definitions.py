@@ -77,51 +77,6 @@ def test_the_last_definition_counts_and_branches_stand_together() -> None:
     assert found.functions["A.x"].kind == "property"
 
 
-def test_kinds_and_flags() -> None:
-    found = read("""
-        class A:
-            def __new__(cls): ...
-            @classmethod
-            def make(cls): ...
-            @staticmethod
-            def s(): ...
-            @functools.cached_property
-            def p(self): yield 1
-            async def a(self):
-                def inner(): yield 1
-            def _hidden(self): ...
-            def __len__(self): ...
-        class _B:
-            def public(self): ...
-        def f(): return [(yield)]
-    """).functions
-    kinds = ["staticmethod", "classmethod", "staticmethod", "property", "method"]
-    assert [one.kind for one in found.values()][:5] == kinds
-    assert found["f"].kind == "function"
-    assert [n for n, one in found.items() if one.is_generator] == ["A.p", "f"]
-    assert [n for n, one in found.items() if one.is_async] == ["A.a"]
-    assert [n for n, one in found.items() if one.is_private] == ["A._hidden", "_B.public"]
-
-
-def test_what_binds_and_what_changes_a_name() -> None:
-    bound = read("""
-        A = 1
-        B, (C, *D) = x
-        A = 2
-        TABLE = {}
-        TABLE["x"] = 1
-        TABLE.update(y=2)
-        TABLE += 1
-        import os.path, sys as system
-        class K:
-            field: int = 3
-    """).bindings
-    counts = {name: len(statements) for name, statements in bound.items()}
-    assert counts == {
-        "A": 1, "B": 1, "C": 1, "D": 1, "TABLE": 4, "os": 1, "system": 1, "K.field": 1
-    }  # fmt: skip
-
-
 SAME = {
     "layout and comments": ("def f(a):\n    return (a +\n 1)  # x\n", "def f( a ): return a+1\n"),
     "a docstring": ('def f():\n    "a"\n    return 1\n', 'def f():\n    "b"\n    return 1\n'),
@@ -172,22 +127,3 @@ def test_lines_that_only_one_side_has(
     before, after, expected = row
     found = difference(f"def f(a, b=1):\n    {before}\n", f"def f(a, b=1):\n    {after}\n")
     assert found == Difference(*expected)
-
-
-@pytest.mark.parametrize(
-    ("head", "aspects", "lines"),
-    [
-        ("def f(a, b=2):", ("defaults",), (3,)),
-        ("def f(a, *, b=1):", ("signature",), ()),
-        ("def f(a, b):", ("signature", "defaults"), (3,)),
-        ("async def f(a, b=1):", ("signature",), ()),
-        ("@cached\ndef f(a, b=1):", ("decorators",), ()),
-        ("def f(a: int, b: str = 1) -> None:", ("annotations",), ()),
-    ],
-)
-def test_what_stands_around_a_body(
-    head: str, aspects: tuple[str, ...], lines: tuple[int, ...]
-) -> None:
-    body = "\n    c = a\n    return b\n"
-    found = difference(f"def f(a, b=1):{body}", head + body)
-    assert (found.aspects, found.lines_before) == (aspects, lines)

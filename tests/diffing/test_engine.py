@@ -94,22 +94,6 @@ def test_a_refactoring_has_no_difference_and_says_how_far(repo: Repo) -> None:
     assert not result.unexplained
 
 
-def test_none_that_became_a_text_under_type_hints(repo: Repo) -> None:
-    old = (
-        "def scientific(value):\n    if value is None:\n"
-        "        return value\n    return f'{value:e}'\n"
-    )
-    new = (
-        "def scientific(value: float | None) -> str:\n    if value is None:\n"
-        "        return str(value)\n    return f'{value:e}'\n"
-    )
-    found = one(diff(repo({"numbers_.py": old}, {"numbers_.py": new}, message="Add type hints")))
-    [shown] = found.comparison.differences
-    assert (shown.scenario.source, shown.before.value, shown.after.value) == (
-        "scientific(None)", None, "None",
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize(("pinned", "unexplained"), [(1, False), (2.5, True)])
 def test_a_test_of_the_change_explains_what_it_demands(
     repo: Repo, pinned: float, unexplained: bool
@@ -318,7 +302,6 @@ def test_an_issue_that_names_the_function_explains(
     [
         ("It says so.\nSTATED", "stated", 0),
         ("Hints only.\nCONTRADICTED", "contradicted", 1),
-        ("STATED is not it.\nSILENT", "not mentioned", 1),
         ("I do not know", "not mentioned", 1),
     ],
 )
@@ -377,30 +360,12 @@ def first(items, default="none"):
     return default
 
 
-def wrapped(text, width=70, mode="plain", style="none", fill=" "):
-    if mode not in ("plain", "boxed") or style not in ("none", "bold"):
-        raise ValueError(mode)
-    return text.ljust(min(width, 99), fill) if mode == "boxed" else text
-
-
 def tag(source):
     return re.findall(r"<(\\S*?)>", source)[0].strip("-")
 
 
 def rounded(value: Number, digits: int = 0) -> str:
     return str(round(float(value), digits)) if isinstance(value, (int, float)) else "?"
-
-
-def joined(pairs=()):
-    return ";".join(f"{key}={value}" for key, value in pairs)
-
-
-def units(size: float) -> str:
-    names = ["", "k", "M", "G", "T"]
-    at = 0
-    while size >= 1000 and at < len(names) - 1:
-        size, at = size / 1000, at + 1
-    return f"{size:.1f}{names[at]}"
 
 
 class Box:
@@ -411,12 +376,9 @@ CHANGED = [
     ("(found.group(1), found.group(2))", "(found.group(2), found.group(1))"),
     ("value * SCALES[name]", "value + SCALES[name]"),
     ('"ages" if', '"for ages" if'),
-    ("    return default\n\n\ndef wrapped", "    raise LookupError\n\n\ndef wrapped"),
-    ("text.ljust(min(width, 99), fill) if", "text.rjust(min(width, 99), fill) if"),
+    ("    return default\n\n\ndef tag", "    raise LookupError\n\n\ndef tag"),
     ('[0].strip("-")', '[-1].strip("-")'),
     ("str(round(float(value), digits))", "str(round(float(value), digits + 1))"),
-    ('";".join(f"{key}={value}"', '";".join(f"{key}:{value}"'),
-    ('"G", "T"]', '"G", "P"]'),
     ("label.strip()", "label.lstrip()"),
 ]
 
@@ -429,8 +391,7 @@ def test_what_calls_need_is_read_from_the_code_and_learnt(repo: Repo) -> None:
     result = diff(repo({"mixed.py": MIXED}, {"mixed.py": new}), budget=30.0)
     verdicts = {each.function.qualname: each.comparison.verdict for each in result.functions}
     assert verdicts == dict.fromkeys(
-        ("line_parts", "scaled", "ago", "first", "wrapped", "tag", "rounded", "joined", "units",
-         "Box.__init__"),
+        ("line_parts", "scaled", "ago", "first", "tag", "rounded", "Box.__init__"),
         "differs",
     )  # fmt: skip
     by = {each.function.qualname: each.comparison.differences[0] for each in result.functions}
@@ -474,18 +435,6 @@ def test_a_module_that_no_longer_loads_is_a_difference(repo: Repo) -> None:
     found = one(diff(root))
     assert found.comparison.verdict == "differs"
     assert "IndexError" in found.comparison.broken
-    assert found.unexplained
-
-
-def test_hints_in_a_test_explain_nothing(repo: Repo) -> None:
-    old, new = "def half(n):\n    return n / 2\n", "def half(n):\n    return n // 2\n"
-    test = "from m import half\n\ndef test_half(){}:\n    assert half(4) == 2\n"
-    root = repo(
-        {"m.py": old, "test_m.py": test.format("")},
-        {"m.py": new, "test_m.py": test.format(" -> None")},
-    )
-    found = one(diff(root))
-    assert found.comparison.differences
     assert found.unexplained
 
 

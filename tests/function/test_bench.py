@@ -12,13 +12,12 @@ from typing import Any
 
 import pytest
 
-from refute.core.registry import METHODS
 from refute.doors import command_line
 from refute.errors import InputError
 from refute_lab.benches import RECORDS, BenchSettings, load_items, summarize, work_on
 from refute_lab.benches.grade import Grade, ProgramGrade, TestGrade, TestVerdict, metrics
 from refute_lab.runs import ErrorRecord
-from refute_lab.runs.executors import Run, resumed
+from refute_lab.runs.executors import Run
 from refute_lab.verbs.bench import BenchOptions
 
 DOC = '    """Sum of the numbers up to n.\n\n    >>> f(3)\n    6\n    >>> f(1)\n    1\n    """\n'
@@ -122,16 +121,6 @@ def test_a_run_goes_on_with_its_own_settings(
     data.write_text(text)
     status, _, err = bench(capsys, data, "--run", run)
     assert (status, "content = " in err) == (2, True)
-
-
-def test_stored_settings_are_kept_unless_given_again() -> None:
-    options = METHODS.get("search").options(budget=2.5)
-    stored = BenchSettings("d", "search", limit=3, ids=("a",), seed=7, options=options)
-    header = json.loads(json.dumps({**stored.header([]), "new": 1}))
-    now = BenchSettings("d", "none", options=type(options)())
-    assert resumed(now, header, set()) == stored
-    assert resumed(now, header, {"method"}).method == "none"
-    assert resumed(now, header, {"budget"}).options.budget == now.options.budget
 
 
 def test_errors_are_counted_apart_and_retried(data: Path, tmp_path: Path) -> None:

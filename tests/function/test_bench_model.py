@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -130,39 +129,6 @@ def test_a_run_and_what_is_journalled(server: ScriptedServer, bench: Bench) -> N
         assert HOSTILE in json.dumps(record["log"]["suites"])
 
 
-def test_the_papers_preset_and_gold_outputs(server: ScriptedServer, bench: Bench) -> None:
-    given = ("--preset", "paper", "--set", "gold_outputs=true", "--limit", 2, "--json")
-    status, out, err = bench(*asking(*given, "--set", "n=2"))
-    assert status == 0, err
-    assert "preset paper: m=" not in err
-    assert "guard=false" in err
-    document = json.loads(out)
-    assert document["metrics"]["output_accuracy"]["value"] == 1
-    run = Path(document["run"])
-    header = json.loads((run / "journal.jsonl").read_text().splitlines()[0])["settings"]
-    assert (header["preset"], header["evaluation"], header["guard"]) == ("paper", "paper", False)
-    assert all(0 < len(record["tests"]) <= 2 for record in records(run))
-    status, again, err = bench("--run", run, "--json")  # the settings are the run's own
-    assert (status, json.loads(again)["metrics"]) == (0, document["metrics"])
-    status, _, err = bench("--run", run, "--preset", "released")
-    assert status == 2
-    assert "preset" in err
-
-
-def test_a_vote_that_fell_back_to_a_question_is_in_the_record_and_under_the_table(
-    server: ScriptedServer, bench: Bench
-) -> None:
-    given = asking("--preset", "paper", "--limit", 1)
-    status, out, err = bench(*given, "--json")
-    assert status == 0, err
-    document = json.loads(out)
-    [record] = records(document["run"])
-    votes = [one["vote"] for suite in record["log"]["suites"] for one in suite if one["vote"]]
-    assert [vote["continued"] for vote in votes] == [False] * document["votes_by_question"]
-    assert votes
-    assert f"{len(votes)} votes by a question, not by a continuation" in bench(*given)[1]
-
-
 def test_repeating_a_run_costs_nothing(server: ScriptedServer, bench: Bench) -> None:
     _, table, _ = bench(*asking("--limit", 3))
     asked = len(server.requests)
@@ -231,21 +197,6 @@ def test_kill_9_three_times(
     assert sorted(names) == sorted({f"p/{at}" for at in range(PROBLEMS)})
 
 
-def test_ctrl_c(server: ScriptedServer, bench: Bench, data: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    process = start(data, run, *asking("--concurrency", 4, "--base-url", server.url))
-    fall_silent(server, 30, process)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
-    assert (process.returncode, out) == (130, "")
-    assert "Traceback" not in err
-    assert f"resume with: refute bench {data} --run {run} --base-url {server.url}" in err
-    server.silent_after = None
-    status, table, _ = bench("--run", run)
-    assert (status, max(server.answered.values())) == (0, 1)
-    assert table == bench(*asking())[1]
-
-
 def test_runs_are_averaged(server: ScriptedServer, bench: Bench) -> None:
     status, out, _ = bench(*asking("--runs", 3, "--limit", 4, "--json", "--set", "vote=false"))
     document = json.loads(out)
@@ -256,22 +207,6 @@ def test_runs_are_averaged(server: ScriptedServer, bench: Bench) -> None:
     assert {"p/0", "p/0 run 2", "p/0 run 3"} <= ids
     firsts = [r["log"]["suites"][0][0] for r in records(document["run"]) if r["problem"] == "p/0"]
     assert len({json.dumps(first) for first in firsts}) > 1, "other runs draw other samples"
-
-
-def test_a_budget_stops_the_run_and_more_of_it_goes_on(
-    server: ScriptedServer, bench: Bench, tmp_path: Path
-) -> None:
-    run = tmp_path / "run"
-    status, out, err = bench(*asking("--run", run, "--budget-tokens", 2000, "--concurrency", 2))
-    assert status == 3
-    assert "not done yet" in out
-    assert "2,000 tokens is used up" in err
-    assert f"--run {run}" in err
-    before = server.answered.total()
-    assert 0 < 5 * before <= 2000
-    status, table, _ = bench("--run", run)
-    assert (status, max(server.answered.values())) == (0, 1)
-    assert table == bench(*asking())[1]
 
 
 def test_a_model_that_is_not_there(server: ScriptedServer, bench: Bench) -> None:
@@ -336,17 +271,6 @@ def test_batch_from_end_to_end(
     assert known.split() == table[table.index("┏") :].split(), "lines may be broken elsewhere"
 
 
-def test_a_damaged_answer_of_a_batch_is_the_users_to_mend(bench: Bench, tmp_path: Path) -> None:
-    folder, run = tmp_path / "batch", tmp_path / "run"
-    options = ["--method", "utgen", "--model", f"batch:{folder}", "--run", run, "--limit", 3]
-    assert bench(*options)[0] == 3
-    (folder / "responses.jsonl").write_text('{"custom_id": 7}\n{}\n')
-    status, out, err = bench(*options)
-    assert (status, out) == (2, "")
-    assert "responses.jsonl:1" in err
-    assert records(run) == []
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -357,10 +281,8 @@ def test_a_damaged_answer_of_a_batch_is_the_users_to_mend(bench: Bench, tmp_path
             "there are council, given, hybrid",
         ),
         (["--method", "none", "--runs", "2"], "--runs is for methods that ask a model"),
-        (["--model", "nonsense"], "--model nonsense: must be"),
         (["--model", "openai:m", "--set", "n=1001"], "n = 1001: must be from 1 to 1000"),
         (["--model", "openai:m", "--preset", "paper"], "name one with --method"),
-        (["--preset", "papers"], "--preset papers: no such preset; there are paper, released"),
         (["--model", "openai:m", "--prompts", "."], "no templates there"),
         (
             ["--model", "openai:m", "--method", "no-ut", "--set", "vote=false"],

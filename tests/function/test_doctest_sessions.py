@@ -11,7 +11,6 @@ import pytest
 
 from refute.core.problems import Call, DoctestSession, FunctionProblem, Trust, UnitTest
 from refute.function.examples import understood
-from refute.function.examples.scripts import scripts, slice_of
 from refute.function.search.engine import search
 from refute.sandbox import Program
 from refute.sandbox.equality import expect_test, matches
@@ -49,9 +48,6 @@ def of_doctest(one: FunctionProblem) -> str:
 GREEN = {
     "a call": ">>> f(2)\n3",
     "state between the lines": ">>> d = {'a': 1}\n>>> d['a'] = f(4)\n>>> d\n{'a': 5}",
-    "a second assignment": ">>> x = 1\n>>> f(x)\n2\n>>> x = 5\n>>> f(x)\n6",
-    "printed": ">>> print(3, f(2))\n3 3",
-    "pprint": ">>> from pprint import pprint\n>>> pprint({'a': f(1)})\n{'a': 2}",
     "a file": ">>> with open('a', 'w') as g:\n...     _ = g.write('x' * f(1))\n"
     ">>> len(open('a').read())\n2",
     "unpacked": ">>> a, b = f((1,), (2,))\n>>> a\n1",
@@ -60,10 +56,7 @@ GREEN = {
     "an exception": ">>> f(1, None)\nTraceback (most recent call last):\n    ...\n"
     "TypeError: unsupported operand type(s) for +: 'int' and 'NoneType'",
     "ellipsis": ">>> [f(i) for i in range(30)] # doctest: +ELLIPSIS\n[1, 2, ..., 30]",
-    "the word after": ">>> f(1)\n2\n\nwhich is one more.",
     "an assertion": ">>> assert f(1) == 2",
-    "a comparison": ">>> f(1) == 2\nTrue",
-    "a loop": ">>> for i in range(2):\n...     print(f(i))\n1\n2",
     "skipped": ">>> f(1) # doctest: +SKIP\n77\n>>> f(2)\n3",
     "same call, another answer": ">>> box = []\n>>> f(box, [1])\n[1]\n>>> box = [2]\n"
     ">>> f(box, [1])\n[2, 1]",
@@ -73,16 +66,13 @@ GREEN = {
 RED = {
     "a call": ">>> f(2)\n4",
     "an int for a float": ">>> f(2)\n3.0",
-    "an int for a float inside": ">>> [f(2)]\n[3.0]",
     "unpacked": ">>> a, b = f((1,), (2,))\n>>> b\n1",
     "printed": ">>> print(f(2))\n4",
     "a repr": ">>> import datetime\n>>> f(datetime.date(2020, 1, 1), datetime.timedelta(1))\n"
     "datetime.date(2020, 1, 3)",
-    "a missing exception": ">>> f(1)\nTraceback (most recent call last):\nValueError",
     "another exception": ">>> f('1')\n2",
     "an assertion": ">>> assert f(1) == 3",
     "a comparison": ">>> f(1) == 3\nTrue",
-    "a directive that does not help": ">>> f(1) # doctest: +ELLIPSIS\n3...",
     "mutated": ">>> xs = [1]\n>>> xs = f(xs, [2])\n>>> xs.append(3)\n>>> xs\n[1, 2]",
 }
 
@@ -114,17 +104,13 @@ def test_red_where_doctest_is_red(box: LocalSandbox, name: str) -> None:
         (">>> f(open('none').read())\n3", "a file or program of its own"),
         (">>> import datetime\n>>> f(datetime.datetime.now(), datetime.timedelta(0))\n"
          "datetime.datetime(2020, 1, 1)", "from run to run"),
-        (">>> import random\n>>> f(random.random())\n0.5", "from run to run"),
         (">>> f(object(), 1)\n<object object at 0x7f0000000000>", None),
         (">>> [object(), f(1)]\n[<object object at 0x7f0000000000>, 2]", "from run to run"),
         (">>> f([1], [2])\n[1,\n  2]", "layout"),
-        (">>> list(range(f(29)))\n[0, 1, ..., 29]", "layout"),
         (">>> f({'b', 'a', 'c'} and 'x' if 'a' < 'b' else 1, str(hash('a')))\n'x'", "from run"),
         (">>> print f(2)\n3", "not Python"),
-        (">>> f([1], [2])\n[1, 2]   \n>>> f(1)\n2", "layout"),
         (">>> f(1, None)\nTraceback (most recent call last):\nTypeError: unsupp...", "layout"),
         (">>> f(b'', __import__('subprocess').check_output(['true']))\nb'x'", "or program"),
-        (">>> f([1], ['a'])\n[1, u'a']", "layout"),
         (">>> f(1)\n>>> f(2)\n3", "is left out"),
         (">>> f(2)\n3\n> f(3)\n4", "another prompt"),
         (">>> import decimal\n>>> f(decimal.Decimal('1E9'), decimal.Decimal('x'))\n"
@@ -147,13 +133,9 @@ def test_what_says_nothing_about_the_function_is_counted_and_not_believed(
     ("body", "shown"),
     [
         ("os.path.expanduser('~/x')", "'/home/peter/x'"),
-        ("time.strftime('%H', time.localtime(0))", "'01'"),
         ("datetime.date.today().year - 2000", "13"),
-        ("datetime.datetime.now().weekday()", "9"),
         ("time.time() > 1e9 and time.ctime()", "'Thu Jan  1 01:00:00 1970'"),
         ("input() == 'y'", "True"),
-        ("shutil.get_terminal_size().columns", "120"),
-        ("os.getcwd()", "'/tmp'"),
         ("getpass.getuser()", "'peter'"),
     ],
 )
@@ -207,19 +189,6 @@ def test_a_session_leaves_out_what_its_outcome_does_not_hang_on(box: LocalSandbo
     assert [t.call for t in tests if isinstance(t.call, DoctestSession)][-1] == DoctestSession(
         ("a = f(1)\n", "print(a)\n")
     )
-
-
-def test_a_session_keeps_what_changes_an_object_through_another() -> None:
-    # where a wrong function shows the same in both sessions, nothing else tells
-    steps = ">>> a = []\n>>> b = [a]\n>>> c = b[0].append(5)\n>>> d = 7\n>>> f(a)\n[5]"
-    (script,) = scripts(problem(steps).code, "f")
-    assert slice_of(script.steps, 4) == [0, 1, 2, 4]
-
-
-def test_a_session_keeps_what_sets_something_for_all() -> None:
-    steps = ">>> import decimal\n>>> decimal.prec = 6\n>>> 1 + 1\n2\n>>> print(f(1))\n2"
-    (script,) = scripts(problem(steps).code, "f")
-    assert slice_of(script.steps, 3) == [0, 1, 3]
 
 
 def test_examples_of_the_module_that_call_the_function_count(box: LocalSandbox) -> None:

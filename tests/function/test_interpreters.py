@@ -90,13 +90,6 @@ def hunted(folder: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict
     return document
 
 
-def test_a_dependency_of_the_projects_environment(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ship(make_project(tmp_path))
-    hunted(tmp_path, capsys)
-
-
 def test_an_environment_that_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "p").mkdir()
     site = make_project(tmp_path / "p", env="../elsewhere")
@@ -151,7 +144,7 @@ def test_editable_installs(kind: str, tmp_path: Path, capsys: pytest.CaptureFixt
     hunted(tmp_path, capsys)
 
 
-@pytest.mark.parametrize("version", ["3.8", "3.9", "3.10", "3.12", "3.13"])
+@pytest.mark.parametrize("version", ["3.8", "3.13"])
 def test_other_versions_of_python(
     version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -169,7 +162,7 @@ def test_other_versions_of_python(
     assert "+    return n // 2" in shown.out
 
 
-@pytest.mark.parametrize("version", ["2.7", "3.6", "3.7"])
+@pytest.mark.parametrize("version", ["2.7", "3.7"])
 def test_versions_that_are_too_old(
     version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,19 +6,16 @@ import asyncio
 import re
 from collections.abc import Sequence
 
-import pytest
 from rich.console import Console
 
 from refute.core.problems import Call, FunctionProblem, Trust
 from refute.function.judge import (
     CandidateRanking,
     Judge,
-    Placed,
     by_behaviour,
     by_reward,
     by_tests,
     judge_candidates,
-    ranked,
 )
 from refute.function.llm.options import Options
 from refute.models.contract import Message
@@ -34,8 +31,6 @@ RIGHT = "def double(x):\n    return 2 * x\n"
 ALSO = "def double(x):\n    return x + x\n"
 SQUARE = "def double(x):\n    return x * x\n"
 FOUR = "def double(x):\n    return 4\n"
-BROKEN = "def double(x:\n"
-EXITS = "import os\nos._exit(0)\n"
 TRIPLE = "def double(x):\n    return 3 * x\n"
 
 
@@ -67,16 +62,6 @@ def test_without_a_model_examples_then_agreement(pool: SandboxPool) -> None:
     console = Console(record=True, width=100)
     print_judgement(found, "double", list("abcde"), console)
     assert "score" not in console.export_text()
-
-
-def test_a_crowd_that_fails_the_example_loses(pool: SandboxPool) -> None:
-    assert judged(by_behaviour(), [TRIPLE, TRIPLE, TRIPLE, RIGHT], pool).best == 3
-
-
-def test_what_does_not_run_is_last_and_harms_nobody(pool: SandboxPool) -> None:
-    found = judged(by_behaviour(), [BROKEN, EXITS, "x = 1\n", RIGHT, SQUARE], pool)
-    assert set(order(found)[:2]) == {3, 4}
-    assert all(one.passed == 0 and one.agreement == 0 for one in found.ranking[2:])
 
 
 def test_a_model_decides_against_the_crowd(pool: SandboxPool) -> None:
@@ -123,24 +108,3 @@ def test_a_reward_model_sees_task_and_program(pool: SandboxPool) -> None:
     assert order(found) == [2, 1, 0], "the paper's baseline: its score alone ranks"
     assert "Return x doubled" in scorer.seen
     assert "return 2 * x" in scorer.seen
-
-
-def test_the_rule() -> None:
-    def placed(index: int, certain: int, score: float, agreement: float) -> Placed:
-        return Placed(index, 0, 0, certain, score, agreement)
-
-    found = ranked(
-        [
-            placed(0, 1, 1.0, 1.0),
-            placed(1, 0, 0.5, 0.9),
-            placed(2, 0, 0.8, 0.1),
-            placed(3, 0, 0.5, 0.9),
-            placed(4, 0, 0.5, 1.0),
-        ]
-    )
-    assert [(one.index, one.rank) for one in found] == [(2, 1), (4, 2), (1, 3), (3, 3), (0, 5)]
-
-
-def test_nobody_to_judge(pool: SandboxPool) -> None:
-    with pytest.raises(ValueError, match="no candidates"):
-        judged(by_behaviour(), [], pool)

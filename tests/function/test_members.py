@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError
-from refute.function.target import open_target, open_targets, problem_of
+from refute.function.target import open_target, problem_of
 
 MODULE = '''\
 import abc
@@ -114,17 +114,6 @@ def test_a_class_is_its_methods(file: Path) -> None:
 def test_any_method_can_be_named(file: Path) -> None:
     for name in ("Cart._hidden", "Cart.__len__", "Cart.pay", "_Private.method"):
         assert open_target(f"{file}::{name}").functions == (name,)
-
-
-def test_dotted_names(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(file.parent)
-    (file.parent / "front").mkdir()
-    (file.parent / "front/__init__.py").write_text("from .core import Cart\n")
-    (file.parent / "front/core.py").write_text(MODULE)
-    assert open_targets(["shop:Cart.total"]).modules[0].functions == ("Cart.total",)
-    (handed_on,) = open_targets(["front:Cart.total"]).modules
-    assert (handed_on.source.path.name, handed_on.functions) == ("core.py", ("Cart.total",))
-    assert open_targets(["shop:Small"]).modules[0].functions == ("Small.own",)
 
 
 @pytest.mark.parametrize(

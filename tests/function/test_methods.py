@@ -203,15 +203,6 @@ def test_objects_tell_fixes_apart_and_make_the_tests(box: LocalSandbox) -> None:
         assert any(".total()" in step for step in test.call.steps)
 
 
-def test_a_fix_elsewhere_is_only_proposed(box: LocalSandbox) -> None:
-    code = CART.replace("(1 + self.tax)", "(1 - self.tax)")
-    one, _ = understood(problem("Cart.half", code), box=box)
-    result = search(one, box=box, budget=600.0, max_candidates=250)
-    assert result.state in (State.PROPOSED, State.WRONG)
-    assert result.candidates
-    assert any("outside of Cart.half" in line for line in result.reservations)
-
-
 def test_no_input_is_made_up_for_an_object(box: LocalSandbox) -> None:
     code = dedent(
         """
@@ -223,30 +214,3 @@ def test_no_input_is_made_up_for_an_object(box: LocalSandbox) -> None:
     result = search(problem("Box.first", code), box=box, budget=600.0, max_candidates=10)
     assert result.state is State.CANNOT_TELL
     assert not result.findings
-
-
-def test_an_example_that_shows_nothing_asks_for_no_certain_fix(box: LocalSandbox) -> None:
-    code = dedent(
-        """
-        class Box:
-            def __init__(self):
-                self.items = {}
-
-            def put(self, key, value):
-                \"\"\"
-                >>> box = Box()
-                >>> box.put("a", 1)
-                >>> box.items.get("b")
-                >>> Box().items
-                {}
-                \"\"\"
-                self.items[key] = self.counted(value)
-
-            def counted(self, value, more):
-                return value + more
-        """
-    )
-    one, _ = understood(problem("Box.put", code), box=box)
-    result = search(one, box=box, budget=600.0, max_candidates=100)
-    assert result.state is State.PROPOSED
-    assert any("nothing is raised" in line for line in result.reservations)

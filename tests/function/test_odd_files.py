@@ -15,7 +15,6 @@ from refute.function.source import read_source
 from refute.source import syntax
 
 DEEP = "[" * 180 + "]" * 180
-DEEPER = "{1: " * 180 + "2" + "}" * 180
 FUNCTION = (
     'def f({parameters}):\n    """\n    >>> {call}\n    {shown}\n    """\n    return {value}\n'
 )
@@ -27,27 +26,18 @@ def function(parameters: str = "x", call: str = "f(1)", shown: str = "2", value:
 
 ODD = {
     "a parameter by keyword only": function("*, x", "f(x=1)"),
-    "several by keyword only": function("a, *rest, x, y=2, **more", "f(1, 2, x=3, z=4)"),
     "by position only": function("x, /, y=1"),
     "infinity": function(call="f(1e999)"),
-    "not a number": function(call="f(float('nan'))"),
     "a long int": function(call="f(10**5000)"),
-    "a long int in hex": function(call=f"f(0x{'f' * 4_000})"),
     "a very long int in hex": function(shown=f"0x{'f' * 100_000}"),
     "a long int in the code": function(value="x + 10**5000 + 0x" + "f" * 5000),
-    "infinity in the code": function(value="x + 1e999"),
     "a signalling NaN": "from decimal import Decimal\n" + function(call="f(Decimal('sNaN'))"),
-    "an array": function(call="f(np.array([1, 2]))"),
     "an array of no dtype": function(call="f(np.array([1], dtype=''))"),
     "a deep argument": function(call=f"f({DEEP})"),
-    "a deep dictionary": function(call=f"f({DEEPER})"),
     "a deep result": function(shown=DEEP),
     "returns a long fraction": "from fractions import Fraction\n" + function(value="Fraction(10**5000, 3)"),
-    "returns a long range": function(value="range(10**5000)"),
     "returns an iterator of a long int": function(value="iter([10**5000])"),
-    "returns a long int in a list": function(value="[x, -10**5000]"),
     "returns a function": function(value="lambda: x"),
-    "returns a deep nest": function(value=f"[x, {DEEP}]"),
     "raises with a long int": function(value="[][10**5000]"),
     "odd defaults": function("x=10**5000, y=1e999, *, z=lambda: 1, w=..."),
     "odd annotations": function("x: 'no such (', y: 1 = 2, z: [int, 'x'] = None, *w: 3"),
@@ -78,9 +68,7 @@ def test_a_long_chain_of_elifs_leaves_the_others_alone(
     assert "trouble" not in said.out
 
 
-@pytest.mark.parametrize(
-    "cookie", ["punycode", "undefined", "idna", "no-such", "hex", "rot13", "base64"]
-)
+@pytest.mark.parametrize("cookie", ["punycode", "no-such", "rot13"])
 def test_a_cookie_that_does_not_decode(tmp_path: Path, cookie: str) -> None:
     file = tmp_path / "odd.py"
     file.write_bytes(f"# -*- coding: {cookie} -*-\nx = 'é\xff'\n".encode("latin-1"))

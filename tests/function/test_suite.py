@@ -191,16 +191,6 @@ def test_tests_inside_of_a_package_without_git(refute: Run, tmp_path: Path) -> N
     assert status == 1, err
 
 
-def test_a_folder_without_git_that_is_too_large(
-    refute: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("refute.workspace.factory._MOST_FILES", 1)
-    (tmp_path / "spans.py").write_text(SPANS)
-    (tmp_path / "test_spans.py").write_text(TESTS)
-    status, _, err = refute("hunt", tmp_path / "spans.py", "--tests", tmp_path / "test_spans.py")
-    assert (status, "run `git init`" in err, err.count("\n")) == (2, True, 1), err
-
-
 def test_a_fix_with_a_rival_is_proposed(refute: Run, project: Path) -> None:
     """`a - b` and `a % b` both pass: an input tells them apart."""
     (project / "less.py").write_text("def less(a, b):\n    return a * b\n")

@@ -60,20 +60,6 @@ def test_the_docstring_is_the_description(file: Path) -> None:
     assert problem_of(module, "add", description="other").description == "other"
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("evn", r"box.py: has no function evn; did you mean even\?"),
-        ("Box.opn", r"box.py: Box has no method opn; did you mean Box.open\?"),
-        ("open", r"box.py:\d+: open is not at the file's top level"),
-        ("inner", r"box.py:\d+: inner is not at the file's top level"),
-    ],
-)
-def test_wrong_names(file: Path, name: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        open_target(f"{file}::{name}")
-
-
 def test_wrong_files(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("def f(:\n")
     (tmp_path / "latin.py").write_bytes(b"x = '\xe9'\n")

@@ -139,8 +139,6 @@ def test_the_tester_writes_the_tests(server: ScriptedServer, run: Run) -> None:
         (("hunt", "m.py", "--method", "none"), "is for bench"),
         (("debug", "m.py", "--method", "utgen"), "name one with --model"),
         (("debug", "m.py", "--set", "k=5"), "k is for methods that ask a model"),
-        (("debug", "m.py", "--set", "n=5"), "n is for methods that ask a model"),
-        (("hunt", "m.py", "--set", "vote=false"), "vote is for methods that ask a model"),
         (("debug", "m.py", "--model", "openai:m", "--set", "k=5000"), "k = 5000: must be from 1"),
         (
             ("debug", "m.py", "--model", "openai:m", "--set", "temperature=-1"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import importlib
 import pickle
 import sys
 from collections import Counter
@@ -18,8 +17,6 @@ from refute.gating.change import open_change
 from refute.gating.experiments import _disguised, _is_special
 from refute.gating.reading import names_to_weigh, told_words
 from refute.hardening import testing
-from refute.hardening.mutants import other_outcomes
-from refute.issue.observed_calls import Call, name_of
 from refute.recording.replaying import replayed
 from refute.workspace import running, testruns
 from refute.workspace.factory import Checkout
@@ -88,13 +85,6 @@ def test_local_variables_have_other_names_in_a_disguise() -> None:
     assert "fixed" not in width.__code__.co_varnames
 
 
-def test_knocked_out_functions_are_those_of_before() -> None:
-    space = loaded(_disguised(OLD, NEW).knocked_out)
-    assert (space["total"]([1]), space["total"]([1], 3)) == (1, -2)
-    with pytest.raises(SystemError):
-        space["_net"]([1], 1)
-
-
 @pytest.mark.parametrize(
     ("change", "given", "special"),
     [
@@ -121,28 +111,6 @@ def test_neighbours(
 
 
 @pytest.mark.parametrize(
-    ("change", "special"),
-    [("abs(p.x) + p.y", False), ("{(3, 4): 5}.get((p.x, p.y), p.x - p.y)", True)],
-)
-def test_neighbours_of_an_object(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, special: bool
-) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    call, rows = "", []
-    for body in ("p.x - p.y", change):
-        (tmp_path / "beside_it.py").write_text(
-            "class P:\n    def __init__(self, x, y):\n        self.x, self.y = x, y\n\n\n"
-            f"def f(p):\n    return {body}\n"
-        )
-        monkeypatch.delitem(sys.modules, "beside_it", raising=False)
-        made = importlib.import_module("beside_it").P(3, 4)
-        call = base64.b64encode(pickle.dumps(("beside_it", "f", {"p": made}))).decode()
-        rows.append(replayed(call, beside=True))
-    assert _is_special(*rows) is special
-
-
-@pytest.mark.parametrize(
     ("old", "new", "weighed"),
     [
         ("def test_a():\n    assert f(1)\n", "", set()),
@@ -159,22 +127,6 @@ def test_which_tests_are_weighed(old: str, new: str, weighed: set[str] | None) -
     before, after = ({path: text} for text in texts)
     change: Any = SimpleNamespace(tests=patch, before=before, after=after)
     assert names_to_weigh(change) == weighed
-
-
-def test_other_outcomes_of_a_call() -> None:
-    def outcomes(outcome: str, raised: bool = False) -> list[str]:
-        call = Call("test_a", "f", "a.py", True, outcome, "", outcome=outcome, raised=raised)
-        return [statement for _, statement in other_outcomes(call)]
-
-    assert {"return 1.5", "return 0.501"} <= {*outcomes("0.5")}
-    assert {"return [1]", "return [2]", "return [2, 1]", "return [1, 3]"} <= {*outcomes("[1, 2]")}
-    assert "raise LookupError('something else')" in outcomes("KeyError('a')", raised=True)
-    assert outcomes("Box(size=1)")[0] == "return None"
-
-
-def test_names_of_tests_in_any_runner() -> None:
-    ids = "a/test_x.py::TestA::test_b[1.5-a b]", "test_x.TestA.test_b", "test_b (test_x.TestA)"
-    assert [name_of(id) for id in ids] == ["test_b[1.5-a b]", "test_b", "test_b"]
 
 
 def test_how_often_pytest_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,11 +157,3 @@ def test_what_a_message_says() -> None:
     assert not said("")
     assert not said("total: tidy up")
     assert not said("everything should be better now")
-
-
-def test_what_a_docstring_says() -> None:
-    old = 'def total():\n    """The sum."""\n'
-    new = 'def total():\n    """The sum; of nothing, None instead of 0."""\n'
-    words = told_words("", {"a.py": old}, {"a.py": new}, [], "")
-    assert words.of("test_a", ["total"]) == "the docstring of total"
-    assert words.of("test_a", ["other"]) == ""

@@ -5,62 +5,12 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
-from ..diffing.repositories import commit, git
-from .endings import edited
 from .messages import STOP, message
 
-Run = Callable[..., tuple[int, str, str]]
 ROOT = Path(__file__).resolve().parents[2]
 SKILL = ROOT / "skills" / "refute" / "SKILL.md"
-ISSUE = """shipping_cost(50.0, 1.0) is not free
-
-```python
->>> from shipping import shipping_cost
->>> shipping_cost(50.0, 1.0)
-4.9
-```
-
-I expected 0.0.
-"""
-THERE = """import unittest
-
-from shipping import shipping_cost
-
-
-class TestShipping(unittest.TestCase):
-    def test_light(self):
-        self.assertEqual(shipping_cost(20.0, 2.0), 4.9)
-"""
-TEST = (
-    THERE
-    + """
-    def test_free(self):
-        self.assertEqual(shipping_cost(50.0, 1.0), 0.0)
-"""
-)
-DUE = {
-    "reproduce": (1,),
-    "hunt": (0, 1, 5),
-    "debug": (0, 1, 4, 5),
-    "gate": (0,),
-    "vet": (0,),
-    "diff": (0,),
-}
-"""Exit statuses in the repository below; of `hunt` and `debug` what little time allows."""
-QUICKLY = {
-    "reproduce": ("--runner", "unittest"),
-    "hunt": ("--budget", "0.5"),
-    "debug": ("--budget", "0.5"),
-    "diff": ("--budget", "0.5"),
-    "gate": ("--no-behaviour", "--runner", "unittest"),
-    "vet": ("--no-behaviour", "--runner", "unittest"),
-}
-"""What is added to each, so that none takes long: unittest starts faster than pytest."""
 
 
 def front_matter() -> dict[str, str]:
@@ -108,36 +58,3 @@ def test_the_plugins_hook(tmp_path: Path) -> None:
     program.chmod(0o755)
     done = run(str(tmp_path))
     assert (done.returncode, done.stderr) == (2, "gate --hook\n")
-
-
-def test_every_command_of_the_skill(
-    refute: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "shop"
-    faulty = (ROOT / "examples" / "shipping.py").read_text()
-    fixed = edited(faulty, ("subtotal > FREE_FROM", "subtotal >= FREE_FROM"))
-    commit(folder, {"shipping.py": faulty, "test_shipping.py": THERE})
-    (folder / "shipping.py").write_text(fixed)
-    (tmp_path / "FIX.diff").write_text(git(folder, "diff") + "\n")
-    (tmp_path / "ISSUE.md").write_text(ISSUE)
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
-    names = {
-        "FILE.py::FUNCTION": "shipping.py::shipping_cost",
-        "ISSUE.md": "../ISSUE.md",
-        "FIX.diff": "../FIX.diff",
-        "test.patch": "../test.patch",
-    }
-    commands = re.findall(r"(?m)^ *(refute \w.*)$", SKILL.read_text())
-    assert len(commands) == 7
-    ran = {}
-    for command in commands:
-        done = command.split()[1] in ("gate", "diff")
-        (folder / "shipping.py").write_text(fixed if done else faulty)
-        (folder / "test_shipping.py").write_text(TEST if done else THERE)
-        words = [names.get(word, word) for word in command.split()[1:]]
-        status, out, err = refute(*words, *QUICKLY[words[0]])
-        assert status in DUE[words[0]], f"{command}\n{out}\n{err}"
-        ran[command] = out
-    assert "red before, green now" in ran["refute gate"]
-    assert "def test_" in (tmp_path / "test.patch").read_text()

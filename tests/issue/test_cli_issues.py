@@ -250,20 +250,6 @@ def test_only_tests_are_written(
     assert status == 1, err
 
 
-def test_nothing_is_written_where_nothing_fails(
-    model: Loopback,
-    mine: Project,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    passing = diff("tests/test_new.py", None, "def test_x():\n    pass\n")
-    monkeypatch.setattr(model, "behaviour", lambda *_: chat([f"```diff\n{passing}```"]))
-    words = ("--method", "zeroshot", "--model", "openai:m", "-C", "shapes", "--write")
-    status, _, err = refute(capsys, "reproduce", "issue.md", *words)
-    assert (status, git(mine.folder, "status", "--porcelain")) == (0, "")
-    assert "nothing is written" in err
-
-
 def test_several_fixes_are_ranked_and_told_apart(
     model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -51,7 +51,6 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     "words",
     [
         "vet fix.diff --issue issue.md --tests tests.diff --no-behaviour",
-        "vet fix.diff --issue issue.md --no-behaviour",
         "reproduce issue.md",
         "gate --no-behaviour",
         "harden shapes/shapes/line.py --budget 5",
@@ -236,15 +235,3 @@ def test_ids_are_the_same_whichever_files_run(
         workspace.write("two/test_two.py", b"import not_here\n")
         (broken,) = workspace.run_tests(TestSelection(files[1:])).results
         assert (broken.id, broken.file) == (files[1], files[1])
-
-
-def test_tests_that_are_hardened_are_found_again_by_their_ids(
-    tmp_path: Path, only_pytest: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
-    commit(repo := tmp_path / "repo", BACKEND)
-    monkeypatch.chdir(repo)
-    found = api.harden("backend/slots.py", python=only_pytest / "bin/python", budget=20, most=1)
-    fates = found.hardened.fates
-    named = {id for one in fates for id in (one.by, *one.tests) if id}
-    assert named == {"backend/tests/test_slots.py::test_taken"}

@@ -158,17 +158,6 @@ def test_more_samples_cost_only_the_new_ones_and_have_their_numbers(tmp_path: Pa
     assert ask(tmp_path, "vote", n=4, first=8, seed=0) == [f"vote/{n}" for n in range(8, 12)]
 
 
-def test_fewer_choices_than_asked_for_then_one_by_one(tmp_path: Path) -> None:
-    pending(tmp_path, "n?", n=4, seed=0)
-    answer(tmp_path, lambda body: texts_of(body)[:1])
-    pending(tmp_path, "n?", n=4, seed=0)
-    bodies = [request["body"] for request in requests(tmp_path)]
-    assert all("n" not in body for body in bodies)
-    assert [body["seed"] for body in bodies] == [1, 2, 3], "other seeds, or all would be the same"
-    answer(tmp_path, lambda body: texts_of(body)[:1])
-    assert ask(tmp_path, "n?", n=4, seed=0) == ["n?/0", "n?/1", "n?/2", "n?/3"]
-
-
 @pytest.mark.parametrize(
     "error",
     [
@@ -205,16 +194,6 @@ def test_an_error_that_stays_is_reported_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "responses.jsonl").unlink()
     pending(tmp_path, "a")
     assert len(requests(tmp_path)) == 2
-
-
-def test_the_model_is_named_by_the_spec_then_by_the_file(tmp_path: Path) -> None:
-    bare = open_batch(str(tmp_path))
-    assert bare.name == f"batch:{tmp_path.resolve()}" == open_batch(f"{tmp_path}/.").name
-    (tmp_path / "batch.toml").write_text('model = "from-file"\n')
-    assert open_batch(str(tmp_path)).name == "batch:from-file"
-    assert open_batch(f"{tmp_path}?model=given").name == "batch:given"
-    pending(f"{tmp_path}?model=given", "a")
-    assert requests(tmp_path)[0]["body"]["model"] == "given"
 
 
 def test_another_model_gets_neither_answers_nor_requests_of_the_first(

@@ -33,13 +33,6 @@ def good(part: BatchPart = PART, text: str = "x") -> str:
     return json.dumps({"custom_id": part.custom_id, "response": {"status_code": 200, "body": body}})
 
 
-@pytest.mark.parametrize(
-    "name", ["", "request-1", DIGEST, f"{DIGEST}-0", f"{DIGEST}-0-x", f"{DIGEST}-0-1 ", "é-0-1"]
-)
-def test_foreign_ids(name: str) -> None:
-    assert BatchPart.of(name) is None
-
-
 def test_a_mark_says_that_the_requests_are_whole(tmp_path: Path) -> None:
     mark = tmp_path / "requests.complete"
     file = RequestFile(tmp_path, [], "")
@@ -53,15 +46,6 @@ def test_a_mark_says_that_the_requests_are_whole(tmp_path: Path) -> None:
     assert mark.read_text() == "2\n"
     again.add(DIGEST, [5], body)
     assert not mark.exists()
-
-
-def test_answered_requests_go_and_open_ones_stay(tmp_path: Path) -> None:
-    RequestFile(tmp_path, [], "").add(DIGEST, [0, 2], body)
-    (tmp_path / "responses.jsonl").write_text(good() + "\n")
-    again = RequestFile(tmp_path, read_answers(tmp_path), "")
-    assert parts(tmp_path) == [BatchPart(DIGEST, 2, 1)]
-    again.add(DIGEST, [2, 3], body)
-    assert parts(tmp_path) == [BatchPart(DIGEST, 2, 1), BatchPart(DIGEST, 3, 1)]
 
 
 def test_a_torn_request_is_cut_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -59,25 +58,6 @@ def grudging(body: dict[str, Any], before: int) -> Reply:
     return exact({**body, "max_tokens": body["max_completion_tokens"]}, before)
 
 
-def stumbling() -> Behaviour:
-    """Fails twice for every request that it sees, each time in another way."""
-    seen: Counter[str] = Counter()
-    failures = [
-        error(429, "slow down", {"retry-after": "0"}),
-        error(503, "loading"),
-        Reply(cut=-1),
-        Reply(body=b'{"choices": [{"mess'),
-        chat([]),
-    ]
-
-    def behave(body: dict[str, Any], before: int) -> Reply:
-        request = json.dumps(body)
-        seen[request] += 1
-        return exact(body, before) if seen[request] % 3 == 0 else failures[before % len(failures)]
-
-    return behave
-
-
 @every_check
 def test_scripted(check: Check) -> None:
     conform(check, Subject(lambda: ScriptedModel(answer)))
@@ -114,8 +94,8 @@ def test_recorded_then_replayed(check: Check, tmp_path: Path) -> None:
 @every_check
 @pytest.mark.parametrize(
     "behaviour",
-    [exact, one_choice, grudging, stumbling()],
-    ids=["exact", "one choice", "grudging", "stumbling"],
+    [exact, one_choice, grudging],
+    ids=["exact", "one choice", "grudging"],
 )
 def test_http(
     check: Check,

@@ -28,8 +28,6 @@ CONTEXT = [
     (400, openai("Please reduce the length of the messages.", code="context_length_exceeded")),
     # vLLM
     (400, other(object="error", message="This model's maximum context length is 4096 tokens.")),
-    (400, openai("The prompt (length 9) is longer than the maximum model length of 4.")),
-    (400, openai("'max_tokens' is too large: 4000. This model's maximum context length is 4096")),
     # llama.cpp
     (400, other(error={"type": "exceed_context_size_error", "n_ctx": 4096})),
     (
@@ -38,13 +36,11 @@ CONTEXT = [
     ),
     # SGLang
     (400, other(message="The input (5000 tokens) is longer than the model's context length")),
-    (400, openai("Requested token count exceeds the model's maximum context length of 4 tokens.")),
     (400, other(error="the input length exceeds the context length")),  # Ollama
     # TGI
     (422, other(error="`inputs` tokens + `max_new_tokens` must be <= 4. Given: 5 `inputs` tokens")),
     (422, other(error="Input validation error: `inputs` must have less than 4 tokens. Given: 9")),
     (400, openai("prompt is too long: 210000 tokens > 200000 maximum")),  # Anthropic
-    (400, openai("The input token count (9) exceeds the maximum number of tokens allowed (8).")),
     (413, "<html>prompt is too long</html>"),  # a proxy
 ]
 
@@ -57,8 +53,6 @@ PARAMETERS = [
     ("top_p", 422, other(error="Input validation error: `top_p` must be > 0.0 and < 1.0")),
     ("stop", 400, openai("Unsupported parameter: 'stop' is not supported with this model.")),
     ("n", 400, openai("Only one completion choice is allowed")),
-    ("n", 400, openai("'n' : number must be at most 1")),
-    ("n", 400, openai("n > 1 is not supported")),
     ("n", 400, openai("Multiple candidates is not enabled for this model", param="n")),
 ]
 
@@ -80,20 +74,16 @@ def test_a_parameter_that_is_not_taken(name: str, status: int, body: str) -> Non
     ("status", "body", "kind"),
     [
         (401, openai("Incorrect API key provided"), "key"),
-        (403, "", "key"),
         (402, "", "quota"),
         (429, openai("You exceeded your current quota", code="insufficient_quota"), "quota"),
         (429, openai("Rate limit reached: Limit 30000, Requested 50000 tokens"), "busy"),
         (429, openai("too many tokens per minute: context length 9"), "busy"),
         (404, openai("The model `gpt-9` does not exist"), "model"),
         (404, json.dumps({"error": "model 'x' not found, try pulling it first"}), "model"),
-        (500, "", "busy"),
         (503, openai("Loading model"), "busy"),
-        (599, "", "busy"),
         (400, openai("messages: a system message must come first"), "refused"),
         (405, "Method Not Allowed", "refused"),
         (400, "[" * 100_000, "refused"),
-        (400, "null", "refused"),
     ],
 )
 def test_everything_else(status: int, body: str, kind: str) -> None:

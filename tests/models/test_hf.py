@@ -23,8 +23,8 @@ import torch
 from refute.errors import InputError, ModelUnavailable
 from refute.models import hf
 from refute.models.checkpoint import find, load
-from refute.models.contract import Completion, Message, Sampling, Tool
-from refute.models.hf import Draw, Ends, TransformersModel, open_hf
+from refute.models.contract import Completion, Message, Sampling
+from refute.models.hf import Draw, TransformersModel, open_hf
 from refute.testing.models import CHECKS, Check, Subject, conform
 
 from .tiny import CONTEXT, build_tiny
@@ -134,23 +134,6 @@ def test_a_sample_does_not_depend_on_its_neighbours(model: TransformersModel) ->
     assert at_once[1] != at_once[2], "settings of the row matter"
 
 
-def test_the_size_of_batches(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    generate, sizes = hf._generate, []
-
-    def noted(checkpoint: Any, rows: Any, wanted: Any) -> Any:
-        sizes.append(len(rows))
-        return generate(checkpoint, rows, wanted)
-
-    monkeypatch.setattr(hf, "_generate", noted)
-    for given, most in ((3, 3), (None, 16 if not torch.cuda.is_available() else 64)):
-        sizes.clear()
-        model = open_hf(str(tiny_model), batch_size=given)
-        asyncio.run(model.generate(user("x"), n=40, sampling=Sampling(max_tokens=2)))
-        assert sum(sizes) == 40
-        assert max(sizes) <= most
-        asyncio.run(model.close())
-
-
 @pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.5, 1.0), (1.0, 0.7), (2.0, 0.9)])
 def test_tokens_are_drawn_with_their_probabilities(temperature: float, top_p: float) -> None:
     """20,000 draws against the distribution worked out by hand (chi-squared, fixed seeds)."""
@@ -168,19 +151,6 @@ def test_tokens_are_drawn_with_their_probabilities(temperature: float, top_p: fl
     expected = {token: rows * weight / sum(kept.values()) for token, weight in kept.items()}
     chi = sum((drawn[token] - count) ** 2 / count for token, count in expected.items())
     assert chi < 25, (drawn, expected)  # 99.9 % of draws with 5 degrees of freedom are below 20.5
-
-
-def test_a_stop_string_over_several_tokens_and_characters_of_several_bytes() -> None:
-    text = "abcdé END🎉 and more"
-    data = text.encode()
-
-    def decode(ids: list[int]) -> str:
-        return bytes(ids).decode(errors="replace")
-
-    ends = Ends(2, [100], [("END🎉",)], decode=decode, wanted=lambda row: True)
-    for length in range(1, len(data) + 1):
-        ends(torch.tensor([[0, 0, *data[:length]]]), None)
-    assert ends.length == [len("abcdé END🎉".encode())]
 
 
 def test_the_end_of_a_turn_is_a_stop(tiny_model: Path, tmp_path: Path) -> None:
@@ -361,9 +331,3 @@ def test_a_template_without_a_system_role(tiny_model: Path, tmp_path: Path) -> N
     checkpoint = load(find(str(with_template(tiny_model, tmp_path / "m", NO_SYSTEM))))
     ids = checkpoint.prompt([Message("system", "be brief"), Message("user", "x")])
     assert checkpoint.text(ids) == "[user]be brief\n\nx"
-
-
-def test_tools_are_refused(model: TransformersModel) -> None:
-    sampling = Sampling(tools=(Tool("look", "", "{}"),))
-    with pytest.raises(InputError, match="as text"):
-        asyncio.run(model.generate(user("x"), n=1, sampling=sampling))

@@ -65,27 +65,6 @@ def test_alike_items_share_batches_up_to_the_limit_in_order(
     assert worker.batches == [[0], [1, 3, 5], [2, 4], [7]]
 
 
-def test_what_is_withdrawn_is_not_worked_on(
-    batcher: MicroBatcher[int, int], worker: Worker
-) -> None:
-    futures = queue(batcher, worker, [2, 4, 6])
-    assert futures[1].cancel()
-    worker.gate.set()
-    assert (futures[0].result(WAIT), futures[2].result(WAIT)) == (4, 12)
-    assert worker.batches == [[0], [2, 6]]
-
-
-def test_one_that_is_too_large_alone_fails_alone(
-    batcher: MicroBatcher[int, int], worker: Worker
-) -> None:
-    worker.most = 0
-    worker.gate.set()
-    with pytest.raises(ModelUnavailable, match="out of memory: 1 are too many"):
-        batcher.submit(2).result(WAIT)
-    worker.most = 10
-    assert batcher.submit(2).result(WAIT) == 4
-
-
 def test_an_error_reaches_everyone_in_the_batch_and_nobody_else(
     batcher: MicroBatcher[int, int], worker: Worker
 ) -> None:

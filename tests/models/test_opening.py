@@ -12,7 +12,6 @@ from refute.models.cache import ReplayModel
 from refute.models.contract import Usage
 from refute.models.openai import OpenAIModel
 from refute.models.providers import open_model
-from refute.testing.models import ScriptedModel
 
 SERVER = "http://models.invalid/v1"
 
@@ -63,14 +62,6 @@ def test_a_server_on_this_machine_is_free(url: str, tmp_path: Path) -> None:
     own = tmp_path / "p.toml"
     own.write_text('["gpt-4o"]\ninput = 1\noutput = 2.5\n')
     assert Prices.load(own).of(model) == Price(1.0, 2.5)
-
-
-def test_what_is_not_served_is_free_and_batches_are_not() -> None:
-    prices = Prices.load()
-    assert prices.of(ScriptedModel("")) == FREE
-    assert prices.of(ScriptedModel("", "hf:/models/gpt-4o")) == FREE
-    assert prices.of(ScriptedModel("", "batch:gpt-4o#3f")) == prices.published["gpt-4o"]
-    assert prices.of(ScriptedModel("", "batch:/some/folder")) is None
 
 
 def test_the_users_own_prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,13 +19,7 @@ from refute.models.contract import (
     Tool,
     ToolCall,
     Usage,
-    completion_from,
-    completion_json,
     digest,
-    message_from,
-    message_json,
-    sampling_from,
-    sampling_json,
 )
 
 KEY = digest([Message("user", "hello")], Sampling(), "m")
@@ -146,36 +138,3 @@ def test_requests_are_told_apart() -> None:
     assert digest([hello], Sampling(temperature=1), "m") == digest(
         [hello], Sampling(temperature=1.0), "m"
     )
-
-
-def test_json_and_back() -> None:
-    for message in (
-        Message("tool", "x", tool_call_id="9"),
-        Message("assistant", "", ODD.tool_calls),
-    ):
-        assert message_from(json.loads(json.dumps(message_json(message)))) == message
-    sampling = Sampling(0.1, 0.2, 3, ("a", "b"), 4, (Tool("n", "d", "{}"),))
-    assert sampling_from(json.loads(json.dumps(sampling_json(sampling)))) == sampling
-    assert completion_from(json.loads(json.dumps(completion_json(ODD)))) == ODD
-    assert sampling_from({}) == Sampling()
-    wrong: list[tuple[Callable[[object], object], list[object]]] = [
-        (
-            sampling_from,
-            [[], {"stop": "x"}, {"tools": [1]}, {"max_tokens": 1.5}, {"temperature": True}],
-        ),
-        (
-            completion_from,
-            [
-                None,
-                {},
-                {"text": 1},
-                {"text": "", "usage": 3},
-                {"text": "", "tool_calls": [{}]},
-            ],
-        ),
-        (message_from, [{"role": "robot", "content": ""}, {"role": "user"}, "x"]),
-    ]
-    for reader, documents in wrong:
-        for document in documents:
-            with pytest.raises(ValueError, match=r": (not a|'robot' is none of)"):
-                reader(document)

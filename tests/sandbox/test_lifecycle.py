@@ -80,11 +80,17 @@ def alive(pids: set[int]) -> set[int]:
     return found
 
 
-@pytest.mark.parametrize("level", ["all", "no-namespaces", "limits-only"])
-@pytest.mark.parametrize("how", ["busy", "forked", "idle"])
+@pytest.mark.parametrize(
+    ("level", "how"),
+    [
+        ("all", "busy"),
+        ("all", "forked"),
+        ("all", "idle"),
+        ("no-namespaces", "forked"),
+        ("limits-only", "busy"),
+    ],
+)
 def test_a_killed_client_leaves_nothing(level: str, how: str, tmp_path: Path) -> None:
-    if how == "forked" and level == "limits-only" and os.geteuid() == 0:
-        pytest.skip("processes are not limited for root without seccomp; see docs/sandbox.md")
     then = "time.sleep(100)" if how == "idle" else ""
     client = start(level, FORKS if how == "forked" else SPIN, then, tmp_path)
     pids: set[int] = set()
@@ -218,13 +224,6 @@ def test_nothing_is_left_where_the_janitor_was_killed(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_long_job_is_not_silence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("refute.sandbox.pool.SILENCE", 2.0)
-    with LocalSandbox() as box:
-        sleepy = Program(code="import time\ndef f(): time.sleep(60)", entry_point="f")
-        assert box.run(sleepy, [Call()], Limits(wall=3.0)) == [TimedOut("wall")]
-
-
 def test_started_from_a_thread_that_ends() -> None:
     box = LocalSandbox()
     thread = threading.Thread(target=lambda: sentinel(box))
@@ -282,7 +281,7 @@ def f(s):
 
 
 def test_verdicts_do_not_depend_on_how_busy_the_machine_is() -> None:
-    busy = [subprocess.Popen([sys.executable, "-c", "while 1: pass"]) for _ in range(4)]
+    busy = [subprocess.Popen([sys.executable, "-c", "while 1: pass"]) for _ in range(2)]
     try:
         with LocalSandbox() as box:
             calls = [Call(args=(s,)) for s in (0.0, 0.1, 1.5, 0.1)]
@@ -298,11 +297,9 @@ def test_verdicts_do_not_depend_on_how_busy_the_machine_is() -> None:
             process.wait()
 
 
-@pytest.mark.parametrize("seconds", [0.02, 9.0], ids=["many calls", "many calls cut short"])
-def test_a_long_job_gives_signs_of_life(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+def test_a_long_job_gives_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("refute.sandbox.pool.SILENCE", 1.5)
-    count = 150 if seconds < 1 else 5
     with LocalSandbox() as box:
-        calls = [Call(args=(seconds,))] * count
+        calls = [Call(args=(9.0,))] * 5
         found = box.run(Program(code=BURN, entry_point="f"), calls, Limits(cpu=0.4))
-    assert {type(outcome) for outcome in found} == {Returned if seconds < 1 else TimedOut}
+    assert {type(outcome) for outcome in found} == {TimedOut}

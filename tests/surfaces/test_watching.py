@@ -15,7 +15,6 @@ import pytest
 
 pytest.importorskip("watchfiles", reason="the extra [watch] is not installed")
 
-from refute.doors.watching import Looks
 
 from ..diffing.repositories import commit
 
@@ -117,14 +116,6 @@ def test_saving_again_ends_a_look_and_adds_to_it(tmp_path: Path, start: Start) -
     time.sleep(1)
     assert watch.ends(signal.SIGTERM) == 0
     assert of_group(watch.process.pid) == []
-
-
-def test_each_verb_compares_with_the_same_commit() -> None:
-    looks = Looks(("hunt", "diff"), "main", Path("/r"), ("--budget=2",))
-    assert list(looks.commands(["a.py", "b.py"])) == [
-        ["hunt", "--since=main", "--budget=2", "--", "a.py", "b.py"],
-        ["diff", "main", "-C/r", "--only=a.py", "--only=b.py", "--budget=2"],
-    ]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from refute.errors import InputError
 from refute.workspace.infer import infer_recipe
-from refute.workspace.requirements import build_requirements, infer_requirements, name_of
+from refute.workspace.requirements import infer_requirements, name_of
 from refute_lab.swt.workspaces import environment_of, options_of, recipe_of_row
 
 SCRIPT = """#!/bin/bash
@@ -118,21 +118,6 @@ def test_requirements_of_a_repository() -> None:
     assert [name_of(one) for one in ("A_b.C[x]>=1", "d @ file:///x", "", "-r x")] == [
         "a-b-c", "d", "", "",
     ]  # fmt: skip
-
-
-def test_build_back_ends_and_what_they_ask_for() -> None:
-    hatch = '[build-system]\nrequires=["hatchling"]\nbuild-backend="hatchling.build"\n'
-    assert build_requirements({"pyproject.toml": hatch}.get) == ("pip", "hatchling", "editables")
-    # without a setup.py only PEP 660 can install in editable mode
-    bound = '[build-system]\nrequires=["setuptools~=62.6", "wheel>=0.37,<1"]\n'
-    assert build_requirements({"pyproject.toml": bound}.get) == (
-        "pip", "setuptools>=64,<71", "wheel", "setuptools", "wheel>=0.37,<1",
-    )  # fmt: skip
-    new = '[build-system]\nrequires=["setuptools>=77.0.1,<90"]\n'
-    found = build_requirements({"pyproject.toml": new}.get)
-    assert found == ("pip", "setuptools>=64", "wheel", "setuptools>=77.0.1")
-    old = {"setup.py": "setup(setup_requires=['setuptools_scm'])", "setup.cfg": ""}
-    assert build_requirements(old.get) == ("pip", "setuptools", "wheel", "setuptools_scm")
 
 
 def test_a_users_own_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

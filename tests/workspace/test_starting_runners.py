@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from refute.workspace.contract import TestSelection
 from refute.workspace.local import LocalBackend
-from refute.workspace.testruns import _last_error
 from refute.workspace.working_copy import WorkingCopy
 
 from .shops import LIMITS, Shop
@@ -39,21 +38,3 @@ def test_strict_configurations_and_machine_paths(shop: Shop) -> None:
         assert (report.status, report.results) == ("crashed", ())
         assert "did not start (exit status 4)" in report.remark
         assert "Unknown config option: unknown_option" in report.remark
-
-
-def test_the_line_that_says_most() -> None:
-    internal = (
-        "INTERNALERROR> Traceback (most recent call last):\n"
-        'INTERNALERROR>   File "x.py", line 1, in y\n'
-        "INTERNALERROR> pytest.PytestRemovedIn10Warning: config.inicfg is deprecated\n"
-    )
-    told = "pytest.PytestRemovedIn10Warning: config.inicfg is deprecated"
-    assert _last_error(internal) == told
-    assert _last_error("x\nERROR: usage: python [options]\n") == "usage: python [options]"
-    assert _last_error("__main__.py: error: unrecognized arguments: --cov\n  inifile: x\n") == (
-        "unrecognized arguments: --cov"
-    )
-    assert _last_error("usage: x\npython -m pytest: error: unrecognized arguments: --cov\n") == (
-        "unrecognized arguments: --cov"
-    )
-    assert (_last_error("some\nwords\n\n"), _last_error("")) == ("words", "it printed nothing")

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from refute.core.methods import Context
-from refute.core.problems import Call, FunctionProblem, Trust, UnitTest
+from refute.core.problems import FunctionProblem
 from refute.core.registry import METHODS
 from refute.function.contract import MethodResult, State
 from refute.function.llm.options import Options
 from refute.function.methods.council import CouncilOptions
-from refute.function.methods.judging import BestOfOptions, JudgeOptions
+from refute.function.methods.judging import JudgeOptions
 from refute.function.methods.regenerate import CodeTOptions, RegenerateOptions
 from refute.models.contract import Message
 from refute_lab.benches import work_of
@@ -73,43 +73,10 @@ def test_council_stops_asking_as_soon_as_enough_programs_agree() -> None:
     assert result.state is State.PROPOSED  # its tests are its own
 
 
-def test_a_model_that_lists_too_few_inputs_is_asked_for_more() -> None:
-    def short(messages: Sequence[Message], number: int) -> str:
-        if "calls of it that together" in messages[-1].content:
-            return "```python\n" + (f"f({number})" if number else "none") + "\n```"
-        return writes(RIGHT)(messages, number)
-
-    result, ask = run("council", short, CouncilOptions())
-    assert ask.model.samples == 4 + 5
-    assert doubles(code_of(result))
-
-
-def test_examples_that_are_not_believed_are_inputs_all_the_same() -> None:
-    told = tuple(UnitTest(Call((x,)), y, trust=Trust.WORDED) for x, y in (("", 0), ("abABC", 3)))
-    wrong = "def f(s):\n    return sum(1 for c in s if c.islower())\n"
-    right = wrong.replace("islower", "isupper")
-    problem = FunctionProblem("p", "Counts capitals.", "f(s)", "f", wrong, examples=told)
-
-    def silent(messages: Sequence[Message], number: int) -> str:
-        listing = "calls of it that together" in messages[-1].content
-        return "I cannot." if listing else f"```python\n{right}```"
-
-    result, _ = run("council", silent, CouncilOptions(), problem)
-    assert result.derived[0].call == Call(("abABC",))
-    assert code_of(result) == right
-
-
 def test_the_code_under_test_is_never_shown_while_programs_are_written() -> None:
     _, ask = run("council", writes(RIGHT, OTHER), CouncilOptions())
     seen = [messages for messages in ask.model.asked if "as it was" in messages[-1].content]
     assert seen == []
-
-
-def test_right_code_is_left_alone() -> None:
-    right = FunctionProblem("p", "Return twice x.", "f(x)", "f", "def f(x):\n    return x + x\n")
-    result, _ = run("council", writes(RIGHT), CouncilOptions(), right)
-    assert result.candidates == ()
-    assert result.derived == ()
 
 
 def test_where_programs_disagree_votes_decide_and_the_fix_is_doubted() -> None:
@@ -182,11 +149,3 @@ def test_where_no_program_can_be_read_the_code_under_test_is_not_the_judges_answ
     result, _ = run("judge:random", lambda *_: "I cannot.", JudgeOptions(samples=3), right)
     assert trace_of(result).unreadable == {"no-code": 3}
     assert work_of(result, right, 0.0).prediction.candidates == ("",)
-
-
-def test_a_judged_program_stands_for_itself() -> None:
-    """What the module under test defines besides is no part of it: it may be the solution."""
-    problem = FunctionProblem("p", "Twice x.", "f(x)", "f", "def g(x): return 2 * x\n" + RIGHT)
-    calls_g = "def f(x):\n    return g(x)\n"
-    result, _ = run("judge:behaviour", writes(calls_g, OTHER), BestOfOptions(samples=2), problem)
-    assert trace_of(result).programs == (calls_g, OTHER)

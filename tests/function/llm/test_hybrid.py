@@ -15,7 +15,6 @@ import pytest
 from refute.core.methods import Context
 from refute.core.problems import Call, FunctionProblem, UnitTest
 from refute.core.registry import METHODS
-from refute.errors import InputError
 from refute.function.contract import MethodResult
 from refute.function.llm.execution import certain_tests, try_code
 from refute.function.llm.options import Options
@@ -43,37 +42,6 @@ def run(
 
 
 # -- what it costs ---------------------------------------------------------------------------------
-
-
-def unlucky(messages: Sequence[Message], number: int) -> str:
-    """Every suite takes all tries, every vote all samples, and every edit is accepted.
-
-    Version v of the code is right below 100 v; the tests of version v are about 100 v and more.
-    """
-    question = messages[-1].content
-    text = "".join(message.content for message in messages)
-    start = int(re.findall(r"x < (\d+)", text)[-1])
-    if "with one unit test" in question:
-        return f"Arguments: ```f({start + number})```\nOutput: ```1```"
-    if "Now the output" in question:
-        # The fourth vote for 1 may come with the eighth sample, and does for two of the inputs.
-        x = int(re.findall(r"f\((\d+)\)", question)[0])
-        last = 1 if x % 100 < 2 else 9
-        return f"Output: ```{(1, 2, 1, 3, 1, 4, 5, last)[number]}```"
-    return f"```python\n{version(start + 100)}```"
-
-
-def version(below: int) -> str:
-    return f"def f(x):\n    return 1 if x < {below} else 0\n"
-
-
-def test_utdebug_may_indeed_ask_for_as_much() -> None:
-    problem = FunctionProblem("p", "?", "f(x)", "f", version(0))
-    result, ask = run(problem, unlucky, method="utgen")
-    assert trace_of(result).codes[-1] == version(300)
-    assert ask.model.samples == most_asked(Options()) == 3 * (9 + 9 * 8) + 3
-    _, ask = run(problem, unlucky, Options(m=0), method="utgen")
-    assert ask.model.samples == most_asked(Options(m=0)) == 9 + 9 * 8
 
 
 class Opinions(MadeUp):
@@ -235,18 +203,6 @@ def test_no_fix_fails_a_certain_test(code: str, pool: SandboxPool) -> None:
     )
 
 
-def test_liars_do_no_harm_to_passing_programs() -> None:
-    """Made-up models against code that passes its certain tests: it still does."""
-    for seed in range(6):
-        model = Opinions(1000 + seed)
-        tests = tuple(UnitTest(Call((x,)), y) for x, y in enumerate(model.code))
-        problem = replace(model.problem(), tests=tests[: 1 + seed % 3])
-        result, _ = run(problem, model.answer)
-        for code in trace_of(result).codes:
-            trial = asyncio.run(try_code(code, "f", problem.tests, TrustingBox()))
-            assert not trial.failing, seed
-
-
 def test_a_test_that_all_fixes_contradict_is_suspect(pool: SandboxPool) -> None:
     """The vote is wrong about one input; two fixes of the model agree on another output."""
     other = RIGHT.replace("len(text.split())", "sum(1 for _ in text.split())")
@@ -266,26 +222,6 @@ def test_a_test_that_all_fixes_contradict_is_suspect(pool: SandboxPool) -> None:
     assert states[str(Call(("c ",)))] == "kept"
     assert all(test.call != Call(("a  b",)) for test in result.generated)
     assert trace_of(result).codes[-1] in (RIGHT, other)
-
-
-def test_tests_decide_between_fixes(pool: SandboxPool) -> None:
-    """Most fixes are wrong in the same way: votes, not their number, decide."""
-    wrong = MENDED.replace("a > b", "a > 1")
-
-    def answer(messages: Sequence[Message], number: int) -> str:
-        question = messages[-1].content
-        if "with one unit test" in question or "Now the output" in question:
-            return knowing(messages, number)
-        return f"```python\n{(wrong, MENDED, wrong + '# so')[number % 3]}\n```"
-
-    result, _ = run(LARGER, answer, box=pool)
-    assert trace_of(result).codes[-1].strip() == MENDED.strip()
-
-
-@pytest.mark.parametrize("changed", [{"guard": False}, {"backtrack": False}])
-def test_ablations_that_make_no_sense_are_refused(changed: dict[str, bool]) -> None:
-    with pytest.raises(InputError, match="hybrid"):
-        METHODS.get("hybrid").options(**changed)
 
 
 # -- which inputs are worth a question -------------------------------------------------------------

@@ -123,27 +123,13 @@ def one_by_one(outputs: Sequence[Any], k: int) -> int:
 
 def test_stopping_early_changes_no_vote_and_asks_no_more_than_one_by_one() -> None:
     rng = Random(7)
-    for _ in range(6000):
+    for _ in range(1500):
         k = rng.randint(1, 12)
         kinds = [*range(rng.randint(1, 5)), None][: rng.randint(1, 6)]
         outputs = [rng.choice(kinds) for _ in range(k)]
         asked, winner = held(outputs, k)
         assert winner == most_common([o for o in outputs if o is not None], k), outputs
         assert asked <= one_by_one(outputs, k), (outputs, k)
-
-
-@pytest.mark.parametrize("others", ["one other", "all different", "unreadable"])
-def test_a_third_of_the_samples_is_saved_where_six_of_eight_agree(others: str) -> None:
-    rng = Random(11)
-    asked = 0
-    for number in range(4000):
-        odd = {"one other": 1, "all different": number, "unreadable": None}[others]
-        outputs: list[Any] = [
-            0 if rng.random() < 0.75 else (odd, rng.random()) if others == "all different" else odd
-            for _ in range(8)
-        ]
-        asked += held(outputs, 8)[0]
-    assert 1 - asked / (8 * 4000) >= 0.30
 
 
 def test_votes_that_were_saved_are_reported() -> None:

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from refute.function.llm.answers import code_spans, read_output, read_test, source_text
+from refute.function.llm.answers import read_output, read_test, source_text
 
 T = "```"
 
@@ -18,7 +18,6 @@ T = "```"
         (f"Arguments: {T}f(1, 2){T}\n### Output\nIt adds.\nOutput: {T}3{T}", "f(1, 2)", "3"),
         ("Arguments: f(1, [2, 3])  # c\nOutput: [1, 2] # yes", "f(1, [2, 3])", "[1, 2]"),
         ("**Arguments:** `f(x=1)`\n**Output:** `None`", "f(x=1)", "None"),
-        ("**Arguments**: `f(1)`\n**Output**: True", "f(1)", "True"),
         (
             f"Arguments:\n{T}python\nf(\n  [1,\n  2],  # don't\n)\n{T}\n"
             f"Output:\n{T}python\n[\n 1,\n]\n{T}",
@@ -28,23 +27,16 @@ T = "```"
         ("Arguments: 1, 'a'\nOutput: 'b'.", "f(1, 'a')", "'b'"),
         ("Arguments: x = 1, y = [2]\nOutput: 3 (because)", "f(x=1, y=[2])", "3"),
         ("Arguments:\nx = 1\ny = [2]\nOutput: The result is `4`", "f(x=1, y=[2])", "4"),
-        ("Arguments: (1, 2)\nOutput: True", "f((1, 2))", "True"),
         ("Input: f(5)\nExpected output: 7", "f(5)", "7"),
         ("Arguments: f('a)b(')\nOutput: result = 5", "f('a)b(')", "5"),
         ("Arguments: f('it`s')\nOutput: 'a'", "f('it`s')", "'a'"),
-        ("Arguments: f([1]*3)\nOutput: sorted([3, 1])", "f([1] * 3)", "sorted([3, 1])"),
         ("Arguments: f(1)\n### Output\nadd\nOutput: 12\n\nThat is all.", "f(1)", "12"),
         ("Arguments: f(1)\nOutput: f(1) == 5", "f(1)", "5"),
         ("Arguments: f(1)\nOutput: assert f(1) == 8", "f(1)", "8"),
-        ("Arguments: f(1)\nOutput: print(9)", "f(1)", "9"),
-        ("Arguments: f(1)\nOutput: -> 8", "f(1)", "8"),
-        ("Arguments: f(1)\nOutput: {'a': [1,\n 2]}", "f(1)", "{'a': [1, 2]}"),
-        ("Arguments: f(1)\nOutput: ``3``", "f(1)", "3"),
         (f"Arguments: f(1)\nOutput: {T}3", "f(1)", "3"),
         # several blocks: the last call that can be read, and the output that follows it
         ("Arguments: f(1)\nOutput: 2\nArguments: f(2)\nOutput: 3", "f(2)", "3"),
         ("Arguments: f(1)\nOutput: 2\nArguments: f(<all>)\nOutput: 3", "f(1)", "2"),
-        ("Arguments: f(1), f(2)\nOutput: 2", "f(1)", "2"),
         ("Arguments: f(1)\nOutput: 4 would be wrong.\nOutput: 5", "f(1)", "5"),
         # assertions and doctests without labels
         ("assert f(1) == 2", "f(1)", "2"),
@@ -54,17 +46,14 @@ T = "```"
         # exceptions
         ("Arguments: f(1)\nOutput: raises ValueError", "f(1)", "!ValueError"),
         ("Arguments: f(1)\nOutput: It should raise a `KeyError`.", "f(1)", "!KeyError"),
-        ("Arguments: f(1)\nOutput: `ValueError('x')`", "f(1)", "!ValueError"),
         ("Arguments: f(1)\nOutput: TypeError: bad operand", "f(1)", "!TypeError"),
         # reasoning
         ("<think>Arguments: f(9)\nOutput: 1</think>\nArguments: f(1)\nOutput: 3", "f(1)", "3"),
         ("<think>Arguments: f(9)\nOutput: 1", None, None),
         # nothing
         ("Arguments: f(<all arguments>)\nOutput: <your final answer>", None, None),
-        ("Arguments: f(...)\nOutput: ...", None, None),
         ("Arguments: f(1)\nOutput: hello world", "f(1)", None),
         ("Arguments: none\nOutput: 3", None, None),
-        ("def f(x):\n    return x\n", None, None),
         ("", None, None),
     ],
 )
@@ -89,22 +78,13 @@ def test_what_a_vote_continues_does_not_hold_the_output() -> None:
     assert "777" not in read_test("assert f(1) == 777", "f").before_output
 
 
-def test_a_method_is_called_by_its_own_name() -> None:
-    said = read_test("Arguments: `Stack([1]).push(2)`\nOutput: `[1, 2]`", "Stack.push")
-    assert said.call is not None
-    assert ast.unparse(said.call) == "Stack([1]).push(2)"
-
-
 @pytest.mark.parametrize(
     ("text", "output"),
     [
         ("So.\nOutput: ```[1]```", "[1]"),
         ("The answer must be `(1, 2)`.", "(1, 2)"),
-        ("42", "42"),
         ("Final answer: 'x'", "'x'"),
         ("Reasoning without end", None),
-        ("Line one\nline two", None),
-        ("Output: `a b`", None),
         ("Output: 1\nNo, wait.\nOutput: 2", "2"),
     ],
 )
@@ -133,10 +113,3 @@ def test_hostile_answers_take_no_time_and_raise_nothing(text: str) -> None:
         if node is not None:
             source_text(node)
     assert time.process_time() - start < 30  # CPU time; quadratic readers took minutes
-
-
-def test_code_spans() -> None:
-    assert code_spans(f"a `b` c {T}py\nd\n{T} e {T}python f(1){T} ``g`h``") == [
-        "b", "d", "f(1)", "g`h",
-    ]  # fmt: skip
-    assert code_spans(f"{T}\nnever closed") == ["never closed"]

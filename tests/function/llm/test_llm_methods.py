@@ -16,7 +16,6 @@ from refute.core.registry import METHODS
 from refute.errors import AnswersPending, BudgetExceeded, ContextTooLong, InputError
 from refute.function.contract import MethodResult
 from refute.function.llm.options import Options
-from refute.function.llm.results import NO_EXCEPTION
 from refute.function.methods.no_ut import finds_fault
 from refute.models.contract import Completion, Message, Sampling
 from refute.prompts import render
@@ -83,13 +82,6 @@ def test_every_method_mends_with_an_honest_model(name: str) -> None:
     assert checked(json.loads(json.dumps(as_data(log))), StoredLog) == log
 
 
-def test_random_does_not_show_the_code_and_prompted_does() -> None:
-    for name, shown in (("random", False), ("prompted", True), ("utgen", True)):
-        ask = asker(honest)
-        run(name, ask, Options(m=0))
-        assert {"x * x" in asked[0].content for asked in ask.model.asked} == {shown}
-
-
 def test_the_tester_may_be_another_model() -> None:
     tester, coder = asker(honest), asker(honest)
     ctx = Context(model=coder, tester=tester, sandbox=TrustingBox())
@@ -110,26 +102,6 @@ def test_debugging_with_the_given_tests_writes_none() -> None:
     nothing = run("given", asker(honest), None)
     assert not nothing.candidates
     assert nothing.notes == ("no test is given",)
-
-
-def test_sampled_is_what_the_first_answers_state() -> None:
-    def answer(messages: Sequence[Message], number: int) -> str:
-        if "## Unit Test\n" not in messages[-1].content:
-            return "Output: 5"
-        return ["Arguments: double(1)\nOutput: 2", "Arguments: double(1)", "no"][number % 3]
-
-    result = run("utgen", asker(answer), Options(m=0))
-    assert trace_of(result).sampled == (
-        UnitTest(Call((1,)), 2),
-        UnitTest(Call((1,)), raises=NO_EXCEPTION),
-        None,
-    )
-    assert [test.expected for test in result.generated] == [5]  # distinct, and by vote
-    assert trace_of(result).unreadable["no-call"] == 3  # of nine tries
-    states = [attempt.status for attempt in trace_of(result).suites[0].attempts]
-    assert (
-        states == ["kept", "duplicate", "unreadable"] + ["duplicate", "duplicate", "unreadable"] * 2
-    )
 
 
 def test_other_seeds_draw_other_samples() -> None:
@@ -276,14 +248,9 @@ def test_opinions(feedback: str, wrong: bool | None) -> None:
     "wrong",
     [
         {"n": 0},
-        {"n": 1001},
         {"shown": "second"},
         {"vote_tokens": 0},
-        {"k": 0},
-        {"m": -1},
         {"top_p": 0.0},
-        {"temperature": -1.0},
-        {"max_tokens": 0},
     ],
 )
 def test_options_that_make_no_sense(wrong: dict[str, int]) -> None:

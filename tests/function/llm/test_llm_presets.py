@@ -14,9 +14,7 @@ from refute.core.problems import FunctionKey, FunctionProblem
 from refute.core.registry import METHODS, departures, options_of, preset_of, presets_of
 from refute.errors import InputError, NotContinued
 from refute.function.contract import MethodResult
-from refute.function.llm.debugging import conversation
 from refute.function.llm.options import Options
-from refute.function.llm.results import NO_EXCEPTION
 from refute.models.asking import Asked
 from refute.models.contract import Message
 from refute.prompts import digest_of, prompts_from, render
@@ -87,12 +85,6 @@ def test_a_preset_gives_way_to_what_is_given() -> None:
     assert "subset=extractable (default all)" in told
 
 
-def test_every_value_of_a_preset_is_one_of_an_option() -> None:
-    for preset in presets_of("function").values():
-        assert set(preset.for_method(UTGEN)) == set(preset.options)
-        UTGEN.options(**preset.options)
-
-
 def told(messages: Sequence[Message], number: int) -> str:
     """A model that can continue; it is right, and takes (0, 3) for inputs."""
     last = messages[-1]
@@ -145,35 +137,6 @@ def test_as_many_passed_tests_are_enough_where_ties_are_taken() -> None:
         assert [edit.accepted for edit in trace_of(result).edits] == [ties] * 3
 
 
-def test_an_exception_is_no_output_where_none_may_be_expected() -> None:
-    def raising(messages: Sequence[Message], number: int) -> str:
-        return "Arguments: double('a')\nOutput: raises TypeError"
-
-    usual = run(raising, Options(vote=False, m=0))
-    assert [test.raises for test in usual.generated or ()] == ["TypeError"]
-    paper = run(raising, Options(vote=False, m=0, raises=False))
-    assert not paper.generated
-    assert [test and test.raises for test in trace_of(paper).sampled] == [NO_EXCEPTION] * 3
-    assert trace_of(paper).unreadable["exception"] == 1
-
-
-def test_a_line_for_the_editor_is_not_in_the_testers_prompt() -> None:
-    problem = FunctionProblem(
-        "d", "Doubles.", "double(x)", "double", DOUBLE.code,
-        editor_lines=(">>> assert double(2) == 4",),
-    )  # fmt: skip
-    assert "Doubles.\n>>> assert double(2) == 4" in conversation(problem, "")[0].content
-    seen: list[str] = []
-
-    def noting(messages: Sequence[Message], number: int) -> str:
-        seen.append(messages[0].content)
-        return told(messages, number)
-
-    run(noting, Options(vote_by="continuation", m=0), problem)
-    assert seen
-    assert not any("assert" in content for content in seen)
-
-
 def test_templates_of_ones_own(tmp_path: Path) -> None:
     own = tmp_path / "write_code.jinja"
     own.write_text("Do {{ signature }}: {{ description }}\n")
@@ -201,9 +164,3 @@ def test_templates_that_are_refused(tmp_path: Path, name: str, text: str, messag
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=message):
         digest_of(tmp_path)
-
-
-def test_a_template_that_fails_is_the_users_mistake(tmp_path: Path) -> None:
-    (tmp_path / "write_code.jinja").write_text("{{ signature // 2 }}")
-    with prompts_from(tmp_path), pytest.raises(InputError, match=r"write_code\.jinja: TypeError"):
-        render("write_code", signature="f(x)", description="d")

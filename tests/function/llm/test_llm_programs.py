@@ -105,20 +105,6 @@ def test_forgotten_imports_are_added() -> None:
     assert merge_into_module("def f(x):\n    return x\n", own, "f") == own
 
 
-@pytest.mark.parametrize("module", ["def f(x:\n", "x = 1\n", ""])
-def test_a_module_that_is_no_use_is_replaced(module: str) -> None:
-    assert (
-        merge_into_module(module, "def f(x):\n    return 1\n", "f") == "def f(x):\n    return 1\n"
-    )
-
-
-def test_what_does_not_parse_in_the_end_is_no_program() -> None:
-    assert merge_into_module("def f(x):\n    return x\n", "def f(x:\n", "f") is None
-    one_line = "a = 1; f = 2\ndef f(x): return a\n"
-    code = merge_into_module(one_line, "def f(x):\n    return 3\n", "f")
-    assert code == "a = 1; f = 2\ndef f(x):\n    return 3\n"
-
-
 DESCRIBED = '''class Box:
     """A box."""
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from refute.core.problems import Call, Expression, FunctionProblem
-from refute.function.llm.answers import read_output, read_test
+from refute.core.problems import Call, FunctionProblem
+from refute.function.llm.answers import read_output
 from refute.function.llm.generation import read_proposal, shape_of
 from refute.function.llm.results import Output, Unreadable
 from refute.function.llm.value_resolution import resolve_output
@@ -85,7 +85,6 @@ def call(text: str, of: FunctionProblem, box: SandboxPool) -> Any:
 
 
 TWO = problem("def f(a, b=0, *, key=None):\n    return a\n")
-ONE = problem("class Node:\n    def __init__(self, v): self.v = v\ndef f(a):\n    return a\n")
 
 
 @pytest.mark.parametrize(
@@ -109,22 +108,3 @@ ONE = problem("class Node:\n    def __init__(self, v): self.v = v\ndef f(a):\n  
 )
 def test_calls_are_bound_to_the_signature(text: str, wanted: Any, box: SandboxPool) -> None:
     assert call(text, TWO, box) == wanted
-
-
-def test_a_tuple_of_all_arguments_is_spread(box: SandboxPool) -> None:
-    both = problem("def f(a, b):\n    return a\n")
-    assert call("Arguments: (1, 2)", both, box) == Call((1, 2))
-    assert call('Arguments: {"b": 2, "a": 1}', both, box) == Call((1, 2))
-
-
-def test_arguments_that_the_program_has_to_build_stay_expressions(box: SandboxPool) -> None:
-    assert call("Arguments: f(Node(3))", ONE, box) == Expression("f(Node(3))")
-    method = problem("class S:\n    def go(self, x):\n        return x\n", "S.go")
-    assert call("Arguments: S().go(1)", method, box) == Expression("S().go(1)")
-
-
-def test_stated_output_of_a_call_is_settled_as_well(box: SandboxPool) -> None:
-    text = "Arguments: f(1)\nOutput: max(3, 4)"
-    one = asyncio.run(read_proposal(Completion(text), ONE, shape_of(ONE), box))
-    assert one.stated == Output(4)
-    assert read_test(text, "f").before_output == "Arguments: f(1)"

@@ -60,11 +60,6 @@ def carve_all(
     return carve(files, [target], module=module, text=text, most=most)[target]
 
 
-def only(name: str, text: str) -> Scenario:
-    [one] = carve_all([("test_x.py", dedent(text))], name)
-    return one
-
-
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
@@ -110,24 +105,6 @@ def test_methods_with_what_was_done_to_the_object_before() -> None:
     assert carved("Cart.size", text) == ["c = Cart(tax=2)\nc.add('a', 1)\nc.size"]
     assert carved("Cart", text) == ["Cart()", "Cart(tax=2)"]
     assert carved("Other.add", text) == []
-
-
-def test_names_of_elsewhere_become_imports() -> None:
-    scenario = only(
-        "slug",
-        """
-        import xml.etree.ElementTree as ET
-        import os.path
-        from decimal import Decimal as D
-        from shop import cart
-        def test_it():
-            assert cart.slug(D("1"), ET.Element("a"))
-        """,
-    )
-    assert scenario.expression == "slug(D('1'), ET.Element('a'))"
-    assert set(scenario.imports) == {
-        ("D", "decimal:Decimal"), ("ET", "xml.etree.ElementTree")
-    }  # fmt: skip
 
 
 def test_rows_fixtures_and_set_up() -> None:
@@ -251,44 +228,3 @@ def test_files_are_found_best_first_and_links_are_not_followed(tmp_path: Path) -
     assert sorted(names[1:]) == [
         "docs/use.rst", "shop/cart.py", "tests/test_cart.py", "tests/test_other.py"
     ]  # fmt: skip
-
-
-SPECIAL = """
-    class Basket:
-        def __init__(self, *goods): ...
-        def __repr__(self): ...
-        def __getitem__(self, at): ...
-        def __eq__(self, other): ...
-        def __contains__(self, one): ...
-        def __call__(self, by): ...
-    class Other:
-        def __repr__(self): ...
-    def things(): ...
-"""
-
-
-@pytest.mark.parametrize(
-    ("method", "expected"),
-    [
-        ("__repr__", {"repr(Basket(1))", "repr(things().basket(2))"}),
-        ("__getitem__", {"b[0]"}),
-        ("__eq__", {"b == 3"}),
-        ("__contains__", {"4 in b"}),
-        ("__call__", {"b(5)"}),
-    ],
-)
-def test_syntax_that_calls_a_special_method(method: str, expected: set[str]) -> None:
-    """Of a receiver whose class is not seen, only one that is called as the class is."""
-    text = """
-        from goods import Basket, Other, things
-        def test_all():
-            b = Basket(0)
-            assert repr(Basket(1)) == "" and repr(Other()) and repr([]) and repr(things())
-            assert repr(things().basket(2)) == ""
-            assert b[0] and b == 3 and 4 in b and b(5)
-            assert things()[0] and things() == 3 and 4 in things()
-    """
-    target = f"goods:Basket.{method}"
-    files = [("test_goods.py", dedent(text))]
-    found = carve(files, [target], module="goods", text=dedent(SPECIAL))[target]
-    assert {one.expression for one in found} == expected

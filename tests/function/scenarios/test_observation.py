@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
-
-from refute.core.problems import Scenario
-from refute.function.scenarios.described import Parameter, Signature, misfits
 from refute.function.scenarios.observation import (
     VARIES,
     Observation,
@@ -66,27 +62,3 @@ def test_what_varies_from_run_to_run_is_left_out() -> None:
     assert not same_value(kept, Opaque((("n", 1), ("x", [2, {"k": 2}])), "<C>", "C"))
     assert settled(one, one) is one
     assert settled([1], [1, 2]) is VARIES
-
-
-INT, TEXT = ("class", "builtins:int", []), ("class", "builtins:str", [])
-SIGNATURE = Signature(
-    "function",
-    (
-        Parameter("text", 1, False, None, TEXT),
-        Parameter("sizes", 1, True, None, ("class", "typing:Sequence", [INT])),
-        Parameter("mark", 3, True, "-"),
-        Parameter("limit", 3, True, None, ("union", [INT, ("none",)])),
-    ),
-)
-
-
-@pytest.mark.parametrize(
-    ("expression", "count"),
-    [
-        ("f('a')", 0), ("f(1)", 1), ("f('a', [1, 2])", 0), ("f('a', ['x'])", 1),
-        ("f('a', mark='x', limit=None)", 0), ("f('a', mark=3, limit='x')", 2),
-        ("f(make(), other)", 0), ("f(*rest)", 0), ("it.f(2, limit=True)", 1), ("f(", 0),
-    ],
-)  # fmt: skip
-def test_how_many_do_not_fit(expression: str, count: int) -> None:
-    assert misfits(Scenario(expression), SIGNATURE) == count

@@ -111,32 +111,8 @@ def side(shape: Shape):
     assert isinstance(shape, Square)
     return shape.side
 
-class Table:
-    def __init__(self, a=1, b=2, c=None, d=4, e=5, f=6, g=7, h=8, i=9, j=0, k=1, row_styles=None):
-        self.row_styles = list(row_styles or ())
-    def style(self, index: int) -> str:
-        return f"styled {index}" if self.row_styles else "plain"
-
-class Metric:
-    def distance(self, *words):
-        raise NotImplementedError
-    def closeness(self, *words):
-        return 1 - self.distance(*words)
-
-class Unlike(Metric):
-    def distance(self, *words):
-        return len(set(words)) - 1
-
 def ranked(words, key=_year, size=Size.LARGE):
     return key, size
-
-class Upper:
-    def __init__(self, text: str) -> None:
-        self.text = text
-    def __get__(self, it, owner):
-        return (it is None, owner.__name__, self.text.upper())
-    def __set__(self, it, value):
-        self.text = it.label = value
 """
 
 
@@ -219,34 +195,6 @@ def test_types_are_told_by_habits_checks_and_defaults(shop: tuple[LocalSandbox, 
     assert hints == {
         "words": ("any",), "key": ("callable",), "size": ("class", "shop:Size", []),
     }  # fmt: skip
-
-
-def test_what_a_base_class_leaves_open_is_called_on_its_subclasses(
-    shop: tuple[LocalSandbox, Path],
-) -> None:
-    found = [one.seen for one in shown(shop, "Metric.closeness", 128) if one.seen.says]
-    assert {one.value for one in found} > {1}
-
-
-def test_options_that_are_named_like_what_is_read_are_given(
-    shop: tuple[LocalSandbox, Path],
-) -> None:
-    found = [one.seen.value for one in shown(shop, "Table.style") if one.seen.says]
-    assert sum(one.startswith("styled") for one in found) > 2
-
-
-@pytest.mark.parametrize("name", ["Upper.__get__", "Upper.__set__"])
-def test_a_descriptor_is_reached_through_a_class_that_holds_it(
-    shop: tuple[LocalSandbox, Path], name: str
-) -> None:
-    found = shown(shop, name)
-    sources = [one.proposal.scenario.source for one in found]
-    assert found
-    assert not any("__get__" in one or "__set__" in one for one in sources)
-    assert any(one.seen.says for one in found)
-    if name == "Upper.__get__":
-        seen = {one.seen.value[:2] for one in found if one.seen.says}
-        assert seen >= {(True, "Owner"), (False, "Owner")}
 
 
 def test_exploration_pays_for_few_time_outs() -> None:

@@ -9,11 +9,8 @@ from typing import Any
 import pytest
 
 from refute.core.problems import Scenario
-from refute.function.scenarios.observation import observe
 from refute.function.scenarios.reductions import size
 from refute.function.scenarios.shrinking import shrink
-from refute.sandbox import Program
-from refute.sandbox.local import LocalSandbox
 
 
 class Asked:
@@ -128,32 +125,3 @@ def test_asks_about_no_more_than_it_may(most: int) -> None:
 @pytest.mark.parametrize("source", ["f([1, 2", "f(\0)", "(" * 500 + ")" * 500])
 def test_what_is_not_python_is_given_back(source: str) -> None:
     assert shrink(Scenario(source), lambda batch: [True] * len(batch)) == Scenario(source)
-
-
-CODE = """\
-class Cart:
-    def __init__(self, tax=0, note=""):
-        self.prices = {}
-        self.tax = tax
-
-    def add(self, name, price=1):
-        self.prices[name] = price
-
-    def total(self):
-        if len(self.prices) > 1:
-            raise ValueError("two")
-        return sum(self.prices.values()) * (1 + self.tax)
-"""
-
-
-def test_in_the_sandbox() -> None:
-    setup = ("c = Cart(tax=0.25, note='xyz')", "c.add('apple', 30)", "c.add('pear', 5)",
-             "c.add('plum')")  # fmt: skip
-    with LocalSandbox() as box:
-        program = Program(CODE, "Cart")
-
-        def keeps(batch: Sequence[Scenario]) -> list[bool]:
-            return [seen.error == "ValueError" for seen in observe(box, program, batch)]
-
-        found = shrink(Scenario("c.total()", setup), keeps)
-    assert found.source == "c = Cart()\nc.add('')\nc.add('a')\nc.total()"

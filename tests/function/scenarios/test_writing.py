@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from refute.core.problems import Scenario
-from refute.errors import InputError
 from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.writing import Context, Style, as_hypothesis, render_test
 from refute.sandbox.values import Incomplete, Iterated, Opaque
@@ -112,9 +111,7 @@ def cart(*items: Any) -> Opaque:
 
 
 ITEM = Opaque((("name", "a"), ("price", 4), ("_seen", Incomplete("", "object"))), "<Item>", "Item")
-KIND = Opaque((("name", "SMALL"), ("value", 1)), "<Kind.SMALL: 1>", "Kind")
 ADDED = ("c = Cart()", 'c.add("a", 4)')
-TAXED = Opaque((("items", []), ("_tax", 3)), "", "Cart")
 IMPORTS = (("Decimal", "decimal:Decimal"), ("math", "math"))
 LONG = (
     f'result = same(\n    "{"a" * 30}",\n    "{"b" * 30}",\n    key=[0, 1, 2],\n    other="c",\n)\n'
@@ -128,8 +125,6 @@ CASES: dict[str, tuple[Scenario, Observation, str, str]] = {
     ),
     "none": (Scenario("sort([1])"), returned(None), "# as before\nassert sort([1]) is None",
              "# as before\nself.assertIsNone(sort([1]))"),
-    "true": (Scenario("same(True)"), returned(True), "# as before\nassert same(True) is True",
-             "# as before\nself.assertIs(same(True), True)"),
     "builtin error": (
         Scenario("ratio(1, 0)"), raised("ZeroDivisionError"),
         "# as before\nwith pytest.raises(ZeroDivisionError):\n    ratio(1, 0)",
@@ -143,9 +138,6 @@ CASES: dict[str, tuple[Scenario, Observation, str, str]] = {
     "float": (Scenario("ratio(1, 3)"), returned(1 / 3),
               "# as before\nassert ratio(1, 3) == pytest.approx(0.333333333333)",
               "# as before\nself.assertAlmostEqual(ratio(1, 3), 0.333333333333, places=7)"),
-    "exact float": (Scenario("ratio(5, 2)"), returned(2.5),
-                    "# as before\nassert ratio(5, 2) == 2.5",
-                    "# as before\nself.assertEqual(ratio(5, 2), 2.5)"),
     "nan": (Scenario("same(float('nan'))"), returned(math.nan),
             '# as before\nassert math.isnan(same(float("nan")))',
             '# as before\nself.assertTrue(math.isnan(same(float("nan"))))'),
@@ -159,40 +151,18 @@ CASES: dict[str, tuple[Scenario, Observation, str, str]] = {
         'c = Cart()\nc.add("a", 4)\nresult = c.last()\n# as before\n'
         'self.assertEqual((result.name, result.price), ("a", 4))',
     ),
-    "objects": (
-        Scenario("same(c.items)", ADDED), returned([ITEM]),
-        'c = Cart()\nc.add("a", 4)\n# as before\n'
-        'assert [(one.name, one.price) for one in same(c.items)] == [("a", 4)]',
-        'c = Cart()\nc.add("a", 4)\n# as before\n'
-        'self.assertEqual([(one.name, one.price) for one in same(c.items)], [("a", 4)])',
-    ),
-    "enum": (Scenario("Cart().kind()"), returned(KIND),
-             "# as before\nassert Cart().kind() == Kind.SMALL",
-             "# as before\nself.assertEqual(Cart().kind(), Kind.SMALL)"),
     "generator": (Scenario("evens(5)"), returned(Iterated((0, 2, 4), False, "generator")),
                   "# as before\nassert list(evens(5)) == [0, 2, 4]",
                   "# as before\nself.assertEqual(list(evens(5)), [0, 2, 4])"),
     "long generator": (Scenario("evens(10**9)"), returned(Iterated((0, 2), True, "generator")),
                        "# as before\nassert list(islice(evens(10**9), 2)) == [0, 2]",
                        "# as before\nself.assertEqual(list(islice(evens(10**9), 2)), [0, 2])"),
-    "coroutine": (Scenario("double(2)"), returned(4),
-                  "# as before\nassert asyncio.run(double(2)) == 4",
-                  "# as before\nself.assertEqual(asyncio.run(double(2)), 4)"),
     "coroutines": (
         Scenario("c.fetch()", ("c = Cart()", "c.add('a', double(2))")), returned(4),
         'async def scenario():\n    c = Cart()\n    c.add("a", await double(2))\n'
         "    return await c.fetch()\n\n# as before\nassert asyncio.run(scenario()) == 4",
         'async def scenario():\n    c = Cart()\n    c.add("a", await double(2))\n'
         "    return await c.fetch()\n\n# as before\nself.assertEqual(asyncio.run(scenario()), 4)",
-    ),
-    "async generator": (
-        Scenario("c.each()", ADDED), returned(Iterated((4,), False, "async_generator")),
-        'async def scenario():\n    c = Cart()\n    c.add("a", 4)\n'
-        "    return [item async for item in c.each()]\n\n"
-        "# as before\nassert asyncio.run(scenario()) == [4]",
-        'async def scenario():\n    c = Cart()\n    c.add("a", 4)\n'
-        "    return [item async for item in c.each()]\n\n"
-        "# as before\nself.assertEqual(asyncio.run(scenario()), [4])",
     ),
     "argument": (
         Scenario("sort([3, 1])"), returned(None, changed=(("argument 1", [3, 1], [1, 3]),)),
@@ -203,12 +173,6 @@ CASES: dict[str, tuple[Scenario, Observation, str, str]] = {
         Scenario("c.clear()", ADDED), returned(None, changed=(("self", cart(ITEM), cart()),)),
         'c = Cart()\nc.add("a", 4)\nc.clear()\n# as before\nassert c.items == []',
         'c = Cart()\nc.add("a", 4)\nc.clear()\n# as before\nself.assertEqual(c.items, [])',
-    ),
-    "private": (
-        Scenario("Cart().retax(3)"),
-        returned(None, changed=(("self", cart(), TAXED),)),
-        "cart = Cart()\ncart.retax(3)\n# as before\nassert cart._tax == 3",
-        "cart = Cart()\ncart.retax(3)\n# as before\nself.assertEqual(cart._tax, 3)",
     ),
     "printed": (
         Scenario("sort(x, say='done')", ("x = [2, 1]",)),
@@ -275,25 +239,6 @@ def test_black_leaves_them_alone(files: Path) -> None:
         assert black.format_str(text, mode=black.Mode()) == text
 
 
-def test_a_whole_file() -> None:
-    seen = returned(1 / 3)
-    text = render_test(Scenario("ratio(len('a'), 3)"), seen, module="shop.stock", name="test_ratio",
-                       style=Style(annotated=True), comment="# as before 1f2e3d")  # fmt: skip
-    assert (
-        text
-        == """\
-import pytest
-
-from shop.stock import ratio
-
-
-def test_ratio() -> None:
-    # as before 1f2e3d
-    assert ratio(len("a"), 3) == pytest.approx(0.333333333333)
-"""
-    )
-
-
 @pytest.mark.parametrize(
     "seen",
     [returned(Incomplete("<f>", "function")), Observation("cut short"), Observation("setup"),
@@ -302,12 +247,6 @@ def test_ratio() -> None:
 def test_what_has_no_source_is_not_written(seen: Observation) -> None:
     with pytest.raises(NotLiteral):
         render_test(Scenario("f()"), seen, module="m", name="test_f")
-
-
-@pytest.mark.parametrize("source", ["f(", "x = 1", ""])
-def test_what_is_no_expression_is_bad_input(source: str) -> None:
-    with pytest.raises(InputError):
-        render_test(Scenario(source), returned(1), module="m", name="test_f")
 
 
 def test_a_skeleton_for_hypothesis() -> None:

@@ -9,12 +9,10 @@ import pytest
 
 from refute.core.problems import Call, UnitTest
 from refute.function.search.choose import Cluster, clustered, shares
-from refute.function.search.confidence import of_test
 from refute.function.search.edit import Edit
 from refute.function.search.inputs import Tier
 from refute.function.search.mutants import singles
 from refute.function.search.repair import ELSEWHERE
-from refute.function.search.showing import CONFIDENT
 from refute.function.search.trial import Trial, TrialResult
 from refute.sandbox import NotRun, Outcome, Returned
 from refute.sandbox.local import LocalSandbox
@@ -68,11 +66,3 @@ def test_fixes_that_no_input_tells_apart_are_not_known_to_be_one() -> None:
     assert shares([fixes("variable", unclear, NotRun())], [unclear, out(0)]) == [0.25]
     assert shares([fixes("variable")], []) == [0.25]
     assert shares([fixes("compare")], []) == [1.0], "one of a few is seldom there by accident"
-
-
-def test_confidence_of_a_predicted_test_is_what_was_measured() -> None:
-    assert of_test(0.5, 2) < of_test(0.9, 2) < 1
-    assert of_test(0.9, 1) < of_test(0.9, 3)
-    assert of_test(1.0, 1) < CONFIDENT, "what one example asks for is right in half of the cases"
-    assert 0.87 < of_test(1.0, 2) < 0.92
-    assert 0.97 < of_test(1.0, 5) == of_test(1.0, 50) < 0.99

@@ -6,7 +6,6 @@ import ast
 
 import pytest
 
-from refute.function.rough_types import annotated_type, rough_type, suits
 from refute.function.search.edit import applied, same
 from refute.function.search.facts import gather
 from refute.function.search.fuel import fuelled, stripped
@@ -67,31 +66,3 @@ def test_statements_that_no_failing_test_reaches_are_left_alone() -> None:
     edits = singles(tree, gather(tree, ""), lambda stmts: 0.0 if last in stmts else None)
     assert edits
     assert all(last in edit.stmts for edit in edits)
-
-
-def test_every_rule_has_an_example() -> None:
-    assert [kind for kind, rule in RULES.items() if not rule.examples] == []
-
-
-TYPES = {"n": "int", "s": "str", "yes": "bool"}
-
-
-@pytest.mark.parametrize(
-    ("source", "kind"),
-    [
-        ("1", "int"), ("n / 2", "float"), ("n + 0.5", "num"), ("s[1:]", "str"),
-        ("s.split()", "list"),
-        ("[n]", "list"), ("{n}", "set"), ("{}", "dict"), ("(n, s)", "tuple"), ("range(n)", "iter"),
-        ("not n", "bool"), ("n < 2", "bool"), ("yes and n < 2", "bool"), ("hasattr(s, s)", "bool"),
-        ("s and n < 2", "?"), ("n or 1", "int"), ("unknown", "?"), ("unknown.f()", "?"),
-    ],
-)  # fmt: skip
-def test_the_rough_type_of_an_expression(source: str, kind: str) -> None:
-    assert rough_type(ast.parse(source, mode="eval").body, TYPES) == kind
-
-
-def test_the_rough_type_of_an_annotation_and_what_suits_it() -> None:
-    assert annotated_type(ast.parse("list[int]", mode="eval").body) == "list"
-    assert suits("num", ("int",))
-    assert suits("?", ())
-    assert not suits("str", ("int", "float"))

@@ -14,9 +14,8 @@ from refute.function.contract import Ask, MethodResult, State
 from refute.function.project_sandbox import open_box
 from refute.function.search.engine import search
 from refute.function.target import open_target
-from refute.sandbox import NotRun, Program, Returned
+from refute.sandbox import NotRun
 from refute.sandbox.local import LocalSandbox
-from refute.sandbox.pool import Timed
 from refute.source.syntax import lifted_limits
 
 
@@ -54,7 +53,6 @@ def test_large_functions_and_texts_end(name: str, box: LocalSandbox) -> None:
     "code",
     [
         "import time\ndef f(x):\n    time.sleep(2.5)\n    return x + 1",
-        "import time\ntime.sleep(0.9)\ndef f(x):\n    return x + 1",
         "def f(x):\n    for i in range(10 ** 9): pass\n    return x + 1",
     ],
 )
@@ -113,25 +111,3 @@ def test_the_load_of_the_module_is_in_the_budget(tmp_path: Path) -> None:
     assert all(40 < left <= 60 for left in seconds[:2])
     assert all(5 < left <= 25 for left in seconds[2:])
     assert len(seconds) == 4
-
-
-def test_a_timed_box(box: LocalSandbox) -> None:
-    program = Program("import time\ndef f(x):\n    time.sleep(x)\n    return x", "f")
-    timed = Timed(box, time.monotonic() + 1.0)
-    calls = [Call(args=(0.0,)), Call(args=(2.0,)), Call(args=(0.0,))]
-    first, *rest = timed.run(program, calls)
-    assert first == Returned(box.run(program, calls[:1])[0].data)  # type: ignore[union-attr]
-    assert rest == [NotRun(), NotRun()]
-    assert timed.spent
-    assert timed.run_variants([program], calls) == [[NotRun()] * 3]
-    assert Timed(box).run(program, calls[:1]) == [first]
-
-
-def test_a_part_of_the_time_is_kept_back(box: LocalSandbox) -> None:
-    program, calls = Program("def f(x):\n    return x", "f"), [Call(args=(1,))]
-    timed = Timed(box, time.monotonic() + 60.0)
-    with timed.sooner(60.0):
-        assert timed.run(program, calls) == [NotRun()]
-        assert timed.over
-    assert not timed.over
-    assert isinstance(timed.run(program, calls)[0], Returned)

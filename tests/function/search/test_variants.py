@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from refute.core.problems import Call, Expression, UnitTest
+from refute.core.problems import Call, UnitTest
 from refute.function.search.mutants import singles
 from refute.function.search.trial import Trial
 from refute.function.search.variants import compiled
@@ -169,51 +169,6 @@ def test_what_would_break_the_compiler_is_not_given_to_it() -> None:
         [walrus] = [node for node in ast.walk(tree) if isinstance(node, ast.NamedExpr)]
         walrus.target = ast.copy_location(target, walrus)  # type: ignore[assignment]
         assert compiled(tree, walrus=True) is None
-
-
-MADE = """
-def f(n):
-    return [i for i in range(2, n) if all(i % k for k in range(2, i))]
-
-def other(n):
-    return n + len(SMALL)
-
-SMALL = tuple(f(9))
-LIMIT: int = len(SMALL) + 1
-
-def g():
-    return SMALL, LIMIT
-"""
-
-
-def test_what_is_made_of_a_function_on_import_is_made_anew(box: LocalSandbox) -> None:
-    tests = (UnitTest(Expression("(f(5), other(1), *g())"), 0), UnitTest(Call(args=(7,)), 0))
-    one = Trial(MADE, "f", tests, box, 0.0, 10_000)
-    one.survey()
-    edits = singles(one.focus, one.facts(""), lambda stmts: 0.0)
-    edits = [edit for edit in edits if edit.kind != "function other"]  # g is made later than f
-    edits = edits[::5][:120]
-    programs = [one.program((edit,)) for edit in edits]
-    assert sum(p is not None and p.setup is not None for p in programs) > 80
-    fast = [(r.edits, ended(r.outcomes)) for r in one.run(((e,), 0.0) for e in edits)]
-    one._variants = None
-    slow = [(r.edits, ended(r.outcomes)) for r in one.run(((e,), 0.0) for e in edits)]
-    assert dict(fast) == dict(slow)
-    assert len({repr(row) for _, row in fast}) > 20
-
-
-def test_what_leaves_something_behind_when_made_anew_is_loaded_anew(box: LocalSandbox) -> None:
-    """The second time, `SEEN` would hold two."""
-    code = (
-        "def f(x):\n    return x + 1\nSEEN = []\ndef g(x):\n    SEEN.append(x)\n    return x\n"
-        "A = g(f(1))\n"
-    )
-    one = Trial(code, "f", (UnitTest(Expression("f(1) + A"), 0),), box, 0.0, 10_000)
-    one.survey()
-    edits = singles(one.focus, one.facts(""), lambda stmts: 0.0)
-    inside = [edit for edit in edits if edit.stmts and edit.line == 2]
-    assert inside
-    assert all(p.setup is None for e in inside if (p := one.program((e,))) is not None)
 
 
 def test_a_node_inside_of_itself_is_no_program() -> None:

@@ -73,63 +73,35 @@ CASES = {
     "clean insert": (block("insert", "EOF", NEW), AT_END),
     "clean rewrite": (block("rewrite", "12", VERSION), REWRITTEN),
     "in a fence": (f"I add one.\n```custom-diff\n{block('insert', 'EOF', NEW)}```\nDone.\n", AT_END),
-    "in a fence of another name": (f"```diff\n{block('insert', 'EOF', NEW)}```\n", AT_END),
     "no end diff": (block("insert", "EOF", NEW).removesuffix("end diff\n"), AT_END),
     "no end diff in a fence": ("```\n" + block("insert", "EOF", NEW).removesuffix("end diff\n") + "```\nThis fails.\n", AT_END),
     "end diff in another case": (block("insert", "EOF", NEW).replace("end diff", "End Diff"), AT_END),
-    "end_diff": (block("insert", "EOF", NEW).replace("end diff", "end_diff"), AT_END),
-    "text after end diff": (block("insert", "EOF", NEW).replace("end diff", "end diff  # done"), AT_END),
-    "verb in quotes": (block('"insert"', "EOF", NEW), AT_END),
-    "verb in brackets": (block("< insert >", "< EOF >", NEW), AT_END),
     "verb in capitals": (block("INSERT", "eof", NEW), AT_END),
-    "another verb": (block("add", "EOF", NEW), AT_END),
-    "a word before": (block("insert", "line EOF", NEW), AT_END),
-    "end of file": (block("insert", "end of file", NEW), AT_END),
-    "no place": (f"diff\ntests/test_shape.py\ninsert\n{NEW}end diff\n", AT_END),
     "path in backticks": (block("insert", "EOF", NEW, "`tests/test_shape.py`"), AT_END),
-    "path with prefix": (block("insert", "EOF", NEW, "a/tests/test_shape.py"), AT_END),
-    "path in brackets": (block("insert", "EOF", NEW, "<tests/test_shape.py>"), AT_END),
     "path with a slash in front": (block("insert", "EOF", NEW, "./tests/test_shape.py"), AT_END),
-    "path of the container": (block("insert", "EOF", NEW, "/testbed/tests/test_shape.py"), AT_END),
     "blank lines in the head": (f"diff\n\ntests/test_shape.py\n\ninsert\n\nEOF\n\n{NEW}\nend diff\n", AT_END),
-    "trailing blanks in the head": (block("insert ", "EOF  ", NEW, "tests/test_shape.py ").replace("diff\n", "diff \n"), AT_END),
     "carriage returns": (block("insert", "EOF", NEW).replace("\n", "\r\n"), AT_END),
     "code in a fence of its own": (block("insert", "EOF", f"```python\n{NEW}```\n"), AT_END),
     "code with line numbers": (block("insert", "EOF", "1 def test_new():\n2     assert area(1, 1) == 1\n"), AT_END),
     "code with plus signs": (block("insert", "EOF", "+def test_new():\n+    assert area(1, 1) == 1\n"), AT_END),
     "code indented": (block("insert", "EOF", indented(NEW)), AT_END),
     "insert at a line": (block("insert", "15", NEW), SHAPE.replace("\n\nclass TestPer", f"\n\n{NEW}\n\nclass TestPer")),
-    "insert in the middle of a function": (block("insert", "13", NEW), SHAPE.replace("\n\nclass TestPer", f"\n\n{NEW}\n\nclass TestPer")),
-    "insert at the beginning": (block("insert", "BOF", NEW), SHAPE.replace("# Areas", f"{NEW}\n\n# Areas")),
     "imports at the beginning": (block("insert", "BOF", "import pytest\n"), SHAPE.replace("from shapes", "import pytest\nfrom shapes")),
     "beginning that needs the end": (block("insert", "BOF", "class TestMore(TestPerimeter):\n    pass\n"), SHAPE + "\n\nclass TestMore(TestPerimeter):\n    pass\n"),
     "future import at the end": (block("insert", "EOF", "from __future__ import division\n" + NEW), AT_END.replace('shapes."""\n\n', 'shapes."""\n\nfrom __future__ import division\n', 1)),
     "method at the end": (block("insert", "EOF", indented("def test_more(self):\n    assert 1\n")), SHAPE + "\n    def test_more(self):\n        assert 1\n"),
-    "method at a line": (block("insert", "22", indented("def test_more(self):\n    assert 1\n")), SHAPE.replace("# keep me too\n", "# keep me too\n\n    def test_more(self):\n        assert 1\n")),
     "rewrite with a wrong line": (block("rewrite", "1", VERSION), REWRITTEN),
-    "rewrite without a line": (f"diff\ntests/test_shape.py\nrewrite\n{VERSION}end diff\n", REWRITTEN),
-    "rewrite at EOF": (block("rewrite", "EOF", VERSION), REWRITTEN),
     "rewrite with a range": (block("rewrite", "11-14", VERSION), REWRITTEN),
-    "rewrite with a colon": (block("rewrite", "Line 11:", VERSION), REWRITTEN),
-    "replace": (block("replace", "11", VERSION), REWRITTEN),
-    "rewrite with decorators": (block("rewrite", "11", '@pytest.mark.parametrize("a", [7])\n' + VERSION), REWRITTEN.replace("[1, 2]", "[7]")),
     "rewrite a method": (block("rewrite", "21", indented(SQUARE_CODE)), SQUARE),
-    "rewrite a method without indentation": (block("rewrite", "21", SQUARE_CODE), SQUARE),
     "rewrite with an import": (block("rewrite", "21", "import os\n\n" + SQUARE_CODE), SQUARE.replace("for pi\n", "for pi\nimport os\n")),
-    "an import that is there": (block("rewrite", "21", "import math\n\n" + SQUARE_CODE), SQUARE),
-    "async for sync": (block("rewrite", "21", "async " + SQUARE_CODE), SQUARE.replace("def test_square", "async def test_square")),
     "namesake by line": (block("rewrite", "30", indented("def test_same(self):\n    assert 1\n")), SHAPE.replace('        text = """\n  as it is\n"""\n        assert text\n', "        assert 1\n")),
-    "other namesake by line": (block("rewrite", "24", indented("async def test_same(self):\n    assert 1\n")), SHAPE.replace("perimeter(1, 1) == 4", "1")),
     "string lines stay": (block("rewrite", "30", 'def test_same(self):\n    text = """\n  as it is\n"""\n    assert text == 1\n'), SHAPE.replace("assert text\n", "assert text == 1\n")),
     "nested class": (block("rewrite", "38", "def test_deep():\n    return 2\n"), SHAPE.replace("return 1", "return 2")),
     "a class": (block("rewrite", "35", "class Inner:\n    x = 1\n"), SHAPE.replace("        @staticmethod\n        def test_deep():\n            return 1\n", "        x = 1\n")),
-    "name in another case": (block("rewrite", "11", VERSION.replace("test_area", "testArea")), REWRITTEN.replace("test_area", "testArea")),
     "misspelt name": (block("rewrite", "11", VERSION.replace("test_area", "test_areas")), REWRITTEN.replace("test_area", "test_areas")),
     "delete": (block("delete", "20", "def test_square(self):\n    assert perimeter(2, 2) == 8\n"), SHAPE.replace("\n    def test_square(self):\n        assert perimeter(2, 2) == 8  # keep me too\n", "")),
-    "delete by name": (block("delete", "20", "TestPerimeter.test_square\n"), SHAPE.replace("\n    def test_square(self):\n        assert perimeter(2, 2) == 8  # keep me too\n", "")),
     "delete the only member": (block("remove", "38", "def test_deep():\n"), SHAPE.replace("        @staticmethod\n        def test_deep():\n            return 1\n", "        pass\n")),
     "two blocks": (block("rewrite", "11", VERSION) + block("insert", "EOF", NEW), REWRITTEN + "\n\n" + NEW),
-    "two blocks, one without an end": (block("rewrite", "11", VERSION).removesuffix("end diff\n") + block("insert", "EOF", NEW), REWRITTEN + "\n\n" + NEW),
     "line of the file as it was": (block("insert", "BOF", "import os\nimport re\nimport sys\n") + block("rewrite", "24", "async def test_same(self):\n    assert 1\n"), SHAPE.replace("perimeter(1, 1) == 4", "1").replace("for pi\n", "for pi\nimport os\nimport re\nimport sys\n")),
 }  # fmt: skip
 
@@ -141,26 +113,6 @@ def test_answers(name: str, judge: Judge) -> None:
     assert after["tests/test_shape.py"] == expected, applied
     assert not applied.problems
     assert len(after) == 1
-
-
-@pytest.mark.parametrize("line", [4, 5, 7, 8, 9, "EOF"])
-def test_a_method_goes_beside_a_test_and_not_into_the_models_that_it_makes(
-    line: int | str, judge: Judge
-) -> None:
-    test = """\
-    def test_check(self):
-        class Model(models.Model):
-            name = models.CharField()
-
-        assert Model.check()
-"""
-    text = f"class TestModels:\n{test}\n    def test_last(self):\n        class Last:\n            pass\n"
-    new = "    def test_new(self):\n        assert 1\n"
-    after, applied = judge(
-        block("insert", str(line), new, "tests/test_m.py"), "custom", {"tests/test_m.py": text}
-    )
-    assert after["tests/test_m.py"].replace("\n" + new, "") == text, applied
-    assert not applied.problems
 
 
 @pytest.mark.parametrize("verb", ["insert", "rewrite"])
@@ -293,56 +245,6 @@ KNOWN = [shortened]
 """
 
 
-@pytest.mark.parametrize(
-    ("place", "code", "expected"),
-    [
-        # new and known functions together: the lines are replaced as they stand
-        ("1-6", "def short(t):\n    return t\n\n\ndef shortened(t):\n    return short(t)\n",
-         "def short(t):\n    return t\n\n\ndef shortened(t):\n    return short(t)\n\n\nKNOWN = [shortened]\n"),
-        # a statement beside a function
-        ("9-9", "def more():\n    return 1\n\n\nKNOWN = [shortened, more]\n",
-         PAIR.replace("KNOWN = [shortened]", "def more():\n    return 1\n\n\nKNOWN = [shortened, more]")),
-        # the range misses the function that the code holds anew: it would be there twice
-        ("5-6", "def shorten(text):\n    return 1\n\n\ndef other():\n    return 2\n",
-         PAIR.replace("return text[:3]", "return 1\n\n\ndef other():\n    return 2")),
-        # only known functions go by their names, whatever the lines
-        ("9-9", "def shorten(text):\n    return 1\n", PAIR.replace("return text[:3]", "return 1")),
-        # a new name that is like one that the code has too
-        ("1", "def shortene(text):\n    return 5\n\n\ndef shorten(text):\n    return 1\n",
-         PAIR.replace("return text[:3]\n", "return 1\n")),
-    ],
-)  # fmt: skip
-def test_ranges_with_functions(place: str, code: str, expected: str, judge: Judge) -> None:
-    after, applied = judge(block("rewrite", place, code, "m.py"), "custom", {"m.py": PAIR})
-    got = after["m.py"]
-    if place == "1":  # where the new one is put is not the point
-        assert "def shortene(text):\n    return 5\n" in got
-        got = got.replace("def shortene(text):\n    return 5\n\n\n", "")
-    assert got == expected, applied
-
-
-TWICE = """class A:
-    size = 1
-
-    def read(self):
-        return 1
-
-
-class B:
-    size = 2
-"""
-
-
-def test_a_namesake_elsewhere_is_not_what_a_range_is_about(judge: Judge) -> None:
-    text = TWICE + "\n    def read(self):\n        return 2\n\n\nclass C:\n    size = 3\n"
-    code = "    size = 4\n\n    def read(self):\n        return 4\n"
-    after, applied = judge(block("rewrite", "16-16", code, "m.py"), "custom", {"m.py": text})
-    assert after["m.py"] == text.replace("    size = 3\n", code), applied
-    only = "    def read(self):\n        return 4\n"
-    after, applied = judge(block("rewrite", "16-16", only, "m.py"), "custom", {"m.py": text})
-    assert after["m.py"] == text.replace("    size = 3\n", only), applied
-
-
 def test_statements_that_a_rewrite_by_names_leaves_out_are_told(judge: Judge) -> None:
     code = "def shorten(text):\n    return 1\n\n\nshorten('a')\n"
     _, applied = judge(block("rewrite", "1", code, "m.py"), "custom", {"m.py": PAIR})
@@ -390,31 +292,6 @@ def test_imports_go_to_their_place(new: str, old: str, expected: str, judge: Jud
     after, applied = judge(answer, "custom", {"m.py": OPENING})
     assert not applied.problems
     assert after["m.py"] == OPENING.replace(old, expected, 1)
-
-
-CONSTANTS = (
-    "A = 1\nB = 2\n\n\nclass C:\n    x = 1\n    y = 2\n\n    def f(self):\n        return 1\n"
-)
-
-
-@pytest.mark.parametrize(
-    ("answer", "old", "expected"),
-    [
-        (block("insert", "1", "AB = A\n", "m.py"), "A = 1\n", "A = 1\nAB = A\n"),
-        (block("insert", "6", "    z = 3\n", "m.py"), "    x = 1\n", "    x = 1\n\n    z = 3\n\n"),
-        (block("insert", "5", "    z = 3\n", "m.py"), "class C:\n", "class C:\n    z = 3\n\n"),
-        (block("delete", "2-2", "", "m.py"), "B = 2\n", ""),
-        (block("rewrite", "6-7", "", "m.py"), "    x = 1\n    y = 2\n", ""),
-        (block("rewrite", "2-3", "B = 3\n", "m.py"), "B = 2\n", "B = 3\n"),
-        (block("rewrite", "7-8", "    y = 3\n\n", "m.py"), "    y = 2\n", "    y = 3\n"),
-    ],
-)
-def test_where_inserts_go_and_what_becomes_of_ranges(
-    answer: str, old: str, expected: str, judge: Judge
-) -> None:
-    after, applied = judge(answer, "custom", {"m.py": CONSTANTS})
-    assert not applied.problems
-    assert after["m.py"] == CONSTANTS.replace(old, expected, 1)
 
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])

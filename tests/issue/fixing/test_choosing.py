@@ -14,26 +14,7 @@ from ..projects import FIX
 
 GREEN = frozenset({"0 tests/a.py::test_a", "2 tests/a.py::test_b"})
 RIGHT = DraftedFix("right", answers=2, score=2.0, green=GREEN)
-SPELLED = DraftedFix("right, spelled otherwise", answers=1, score=1.0, green=GREEN)
-PARTIAL = DraftedFix(
-    "partial",
-    answers=1,
-    score=0.5,
-    green=frozenset({"0 tests/a.py::test_a"}),
-    red=frozenset({"2 tests/a.py::test_b"}),
-)
 SURE = Review(0, complete=True, determined=True)
-
-
-def test_fixes_that_do_the_same_are_one_kind() -> None:
-    first, other = kinds_of([PARTIAL, SPELLED, RIGHT])
-    assert (first.best, first.answers, first.drafts) == (RIGHT, 3, 2)
-    assert (other.best, other.drafts) == (PARTIAL, 1)
-
-
-def test_agreeing_evidence_leaves_nothing_wanting() -> None:
-    kinds = kinds_of([RIGHT, SPELLED, PARTIAL])
-    assert shortcomings(kinds[0], kinds, SURE) == []
 
 
 @pytest.mark.parametrize(

@@ -121,17 +121,6 @@ def test_a_test_that_another_fix_keeps_green_is_not_outdated() -> None:
     assert f"keeps {INSIDE}" in reason
 
 
-def test_tests_that_take_too_long_are_named() -> None:
-    kinds = [Kind((RIGHT,))]
-    vetted = Vetted("fixed", "1 test turned green", too_long=("tests/test_slow.py",))
-    review = Review(0, complete=True, determined=True)
-    state, (reason,) = _claimed(kinds[0], kinds, review, vetted, [])
-    assert (state, reason) == (
-        "proposed",
-        "existing tests near it take too long: tests/test_slow.py",
-    )
-
-
 def test_without_a_fix_nothing_can_be_told(project: Project) -> None:
     found = proven(project)
     assert found.claim is not None
@@ -151,13 +140,6 @@ def test_the_command_needs_a_model(tmp_path: Path, capsys: pytest.CaptureFixture
     )
     assert status == 2
     assert "libro writes no fixes" in capsys.readouterr().err
-
-
-def test_a_fix_without_a_confidence_is_printed() -> None:
-    claim = FixClaim("proposed", ("the method writes no tests",))
-    console = Console(file=StringIO(), width=100)
-    FixResult("plain", Reproduction(IssuePrediction("a", FIX)), claim).print(console)
-    assert "no confidence: plain has no evidence" in console.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_a_rival_that_does_something_else_takes_the_claim_back_in_bench_too(

@@ -72,12 +72,6 @@ def test_what_is_given(project: Project) -> None:
     assert "return high" not in found.prediction.patch, "tests only"
 
 
-def test_without_test_files_those_near_the_patch_lead(project: Project) -> None:
-    found = run(Answers(direct=NONSENSE), project, Given(code_patch=FIX), 1)
-    steps = {step["kind"]: step for step in found.steps}
-    assert steps["locate"]["tests"][0] == "tests/test_line.py"
-
-
 def test_a_small_context_is_shown_less(project: Project) -> None:
     """What does not fit is asked again with less of the repository; nothing at all: an error."""
     answers = Answers(direct=NONSENSE)

@@ -170,15 +170,6 @@ def test_a_test_that_demands_too_much_is_disputed(project: Project) -> None:
     assert found.prediction.tests == ("tests/test_line.py::test_above",)
 
 
-def test_a_dispute_may_mend_the_fix(project: Project) -> None:
-    answers = Answers(direct=RIGHT, fix=NO_FIX, dispute=FIX)
-    found = run(ScriptedModel(answers), project)
-    assert len(answers.of("dispute")) == 1
-    assert fails_and_turns_green(project, found)
-    fixes = [step for step in found.steps if step["kind"] == "fix"]
-    assert [step["route"] for step in fixes] == ["fix", "dispute"]
-
-
 def test_where_nothing_agrees_others_are_asked_too(project: Project) -> None:
     """Corrections go wrong as the drafts did; somebody who has seen none of them helps."""
     answers = Answers(
@@ -207,34 +198,6 @@ def test_tests_that_do_not_serve_are_dropped(project: Project) -> None:
     assert "test_strict" not in patch, "no fix turns it green"
     assert "test_idle" not in patch, "it never fails"
     assert "0.5" not in patch, "an existing test is as it was"
-    assert fails_and_turns_green(project, found)
-
-
-def test_passing_tests_stay_for_the_lines_they_execute(project: Project) -> None:
-    fix = FIX.replace("    return value", "    value = value + 0\n    return value")
-    both = block(
-        "def test_above():\n    assert clamp(10, 0, 9) == 9\n\n\n"
-        "def test_middle_value():\n    assert clamp(4, 0, 9) == 4"
-    )
-    found = run(ScriptedModel(Answers(direct=both, fix=fix)), project)
-    assert "+def test_middle_value():" in found.prediction.patch
-    assert fails_and_turns_green(project, found)
-
-
-def test_a_test_that_the_judge_refuses_is_taken_out(project: Project) -> None:
-    both = block(
-        "def test_above():\n    assert clamp(10, 0, 9) == 9\n\n\n"
-        "def test_strict():\n    assert repr(clamp(10, 0, 9)) == '9.0'"
-    )
-    answers = Answers(
-        direct=both,
-        fix="no",
-        fix_repair="no",
-        judge="VERDICT 1: yes, without test_strict",
-    )
-    found = run(ScriptedModel(answers), project)
-    assert found.prediction.tests == ("tests/test_line.py::test_above",)
-    assert "test_strict" not in found.prediction.patch
     assert fails_and_turns_green(project, found)
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from refute.issue.snippet.issue_reader import (
     ShownError,
-    likeness,
     read_issue_text,
     shown_errors,
     with_inline_code,
@@ -78,12 +77,6 @@ def test_code_and_sessions_without_fences_or_blank_lines() -> None:
     assert "commutative" in pieces[3].text
 
 
-def test_doctest_with_continuation_and_outputs() -> None:
-    (piece,) = read_issue_text(">>> for x in (1, 2):\n...     print(x)\n1\n2\n>>> len('ab')\n2\n")
-    assert [step.source for step in piece.steps] == ["for x in (1, 2):\n    print(x)", "len('ab')"]
-    assert [step.output for step in piece.steps] == ["1\n2", "2"]
-
-
 @pytest.mark.parametrize(
     "text",
     ["Hello,", "Example:", "version: 3", "it fails", "Thanks", "See also this", "", "```\n", "~~~"],
@@ -106,19 +99,6 @@ def test_words_are_no_code(text: str) -> None:
 )
 def test_forms_of_exceptions(line: str, expected: ShownError) -> None:
     assert expected in shown_errors(line)
-
-
-def test_likeness_of_failures() -> None:
-    shown = (
-        ShownError("TypeError", "<Exists object at 0x7fc18dd21400>"),
-        ShownError("ValueError", "bad 3"),
-    )
-    assert likeness("app.ValueError", "bad 17", shown) == 1.0
-    assert likeness("ValueError", "something else entirely", shown) == 0.5
-    assert likeness("KeyError", "bad 3", shown) == 0.0
-    cut = (ShownError("FieldError", "No 'a' in this..."),)
-    assert likeness("FieldError", "No 'b' in this. There are: " + "c, " * 50, cut) == 0.5
-    assert likeness("FieldError", "No 'a' in this. There are: " + "c, " * 50, cut) == 1.0
 
 
 def test_scripts_join_the_earlier_pieces_and_stand_alone() -> None:
