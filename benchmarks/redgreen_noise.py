@@ -212,7 +212,7 @@ def patch_of(text: str, row: Mapping[str, str]) -> str:
         except GitFailed:
             return None
 
-    return read_edits(text, "custom").apply(source).patch
+    return read_edits(text).apply(source).patch
 
 
 def respond(folder: Path, model: Noisy, known: Rows) -> int:
@@ -259,7 +259,7 @@ def act(arguments: argparse.Namespace, model: Noisy, known: Rows) -> None:
         file = here / path
         return file.read_text("utf-8") if file.is_file() else None
 
-    patch = read_edits(text, "custom").apply(source).patch
+    patch = read_edits(text).apply(source).patch
     subprocess.run(["git", "apply", "-"], input=patch, text=True, check=False)
 
 

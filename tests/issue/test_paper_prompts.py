@@ -22,10 +22,10 @@ import pytest
 
 from refute.core.methods import Context, Given
 from refute.issue.context import CONTEXT_TOKENS, estimated_tokens
-from refute.issue.edits import Form, read_edits
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.session import Session
 from refute.testing.models import ScriptedModel
+from refute_lab.baselines.edits import Form, read_edits
 
 from ..diffing.repositories import git
 from .projects import DRAFT, FIX, ISSUE, Project, make_project, with_options

@@ -42,7 +42,7 @@ SECONDS = 120.0
 """For one run of the tests; the recipe's own limit where that is less."""
 SOURCES = ".refute/sources"
 _FILE = ".refute/watched.jsonl"
-_NEEDED = ("__init__", "outlining", "watching", "replaying")
+_NEEDED = ("__init__", "outlining", "watching", "replaying", "stating")
 _LARGEST = 32 << 20
 _LONGEST = 100_000
 """Characters of a line that is read."""
@@ -432,3 +432,23 @@ def _by_place(workspace: Workspace, count: int) -> Rows:
         if isinstance(place, int) and 0 <= place < count:
             found[place].append(row)
     return found
+
+
+def run_outside(
+    workspace: Workspace, patches: Sequence[str], module: str, plan: str, timeout: float
+) -> bytes:
+    """Return what a module of `recording` writes for a plan, where no test runs; b"": nothing.
+    Raises `PatchRejected`."""
+    with applied(workspace, *patches):
+        write_sources(workspace)
+        workspace.write(_PLAN, plan.encode())
+        tests = [path for path in workspace.files() if is_test_file(path) or is_runner_file(path)]
+        workspace.write(_TESTS, "\0".join(tests).encode("utf-8", "surrogateescape"))
+        command = _OUTSIDE.format(tests=_TESTS, sources=SOURCES, plan=_PLAN, target=_REPLAYED)
+        workspace.run(
+            command.replace("recording.replaying", f"recording.{module}"), timeout=timeout
+        )
+        try:
+            return workspace.read(_REPLAYED)[:_LARGEST]
+        except OSError:
+            return b""

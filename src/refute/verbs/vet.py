@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, replace
 from itertools import combinations
@@ -29,12 +28,12 @@ from refute.issue.choosing import chosen_reproducer
 from refute.issue.contract import read_issue
 from refute.issue.drafting.original import Original
 from refute.issue.observed_calls import (
-    Call,
     ObservedCall,
     calls_of,
     observed_differences,
     watch_tests,
 )
+from refute.issue.stated import inputs_of, tried
 from refute.issue.vet import Vetted, vet_fix
 from refute.sandbox.pool import end_after
 from refute.verbs.declared import MethodCommand, offered
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
 SECONDS = 3.0
 """For one function; `TOTAL`, or five times it, for all that one fix changes."""
 TOTAL = 60.0
-_VALUE = re.compile(r"'[^']+'|\"[^\"]+\"|(?<![\w.])-?\d+(?:\.\d+)?")
 
 
 def changes_of(
@@ -79,12 +77,12 @@ def changes_of(
 
 
 def doubted(
-    vetted: Vetted, fix: str, tests: str, looked: Diffed | str,
+    vetted: Vetted, fix: str, tests: str, issue: str,
     place: Checkout, workspace: Workspace, bounds: Bounds,
 ) -> Vetted:  # fmt: skip
     """Return the verdict after the gate's experiments: the reproducing tests with the fix in
-    disguise and knocked out, their calls where no test runs, and calls beside them. `looked`: what
-    else the fix changes."""
+    disguise and knocked out, their calls where no test runs, calls beside them, and the inputs
+    that the issue states."""
     code = split_fix(fix)[1]
     original, paths = Original(workspace, bounds), touched_files(code + tests)
     sides = []
@@ -100,34 +98,13 @@ def doubted(
     chosen, rows = alone(candidates), list[dict[str, Any]]()
     runs.run("red", chosen, lambda tree: watch_tests(tree, chosen.files), rows)
     left = turned(runs, candidates, runs.run("new", chosen), calls_of(rows))
+    tests_own = [call for call in calls_of(rows) if not call.chosen]
+    stated = tried(inputs_of(issue), tests_own, code, workspace, bounds.test_seconds)
     against = {one.rule: one.what for one in left.findings if one.shown}
     special = against.pop("no-special-case", "")
-    functions = [] if isinstance(looked, str) else looked.functions
-    sources = [d.scenario.source for one in functions for d in one.comparison.differences]
-    kept = next(filter(None, (_kept(call, sources) for call in left.calls if call.chosen)), "")
-    nowhere = not sources and any(one.comparison.ran for one in functions)
-    if special and (kept or nowhere):
-        return replace(vetted, verdict="not fixed", reason=special)
-    if kept:
-        special = f"it may be for the issue's values alone: {sources[0]} differs, by {kept}"
-    elif sources:
-        special = ""  # it does something else at values that the tests know nothing of
     flaky = "".join(f"{one} comes out otherwise in each run" for one in left.flaky[:1])
-    why = special or next(iter(against.values()), flaky)
+    why = stated.left or special * (not stated.moved) or next(iter(against.values()), flaky)
     return replace(vetted, verdict="cannot tell", reason=why) if why else vetted
-
-
-def _kept(call: Call, sources: Sequence[str]) -> str:
-    """A number of the call, or all its values, that every source has, though each is made as small
-    as it can be; "": the sources are free of them, or nothing is known."""
-    given = _values(", ".join(call.given.values()))
-    kept = given.intersection(*map(_values, sources)) if sources else set()
-    numbers = {one for one in kept if one.lstrip("-")[:1].isdigit()}
-    return ", ".join(sorted(kept if kept == given else numbers))
-
-
-def _values(source: str) -> set[str]:
-    return {one for one in _VALUE.findall(source) if one.lstrip("-") not in ("0", "1", "2")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,11 +222,11 @@ def vet(
         with spawn() as workspace:
             vetted = vet_fix(diff, patch, workspace, bounds, most_neighbours=asked.neighbours)
             changes = None
-            if vetted.verdict == "fixed" or (asked.behaviour and vetted.verdict != _ORDER[-1]):
+            if asked.behaviour and vetted.verdict != _ORDER[-1]:
                 changes = changes_of(diff, asked.repo, asked.python, base=asked.against)
-            if changes is not None and vetted.verdict == "fixed":
-                vetted = doubted(vetted, diff, patch, changes, place, workspace, bounds)
-        return VetResult(name, vetted, patch, found, changes if asked.behaviour else None)
+            if vetted.verdict == "fixed":
+                vetted = doubted(vetted, diff, patch, text, place, workspace, bounds)
+        return VetResult(name, vetted, patch, found, changes)
 
     return apart(work)
 

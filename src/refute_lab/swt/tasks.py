@@ -30,11 +30,12 @@ from refute.core.problems import IssueKey, IssuePrediction
 from refute.core.processes import cores, shared_slots
 from refute.core.storage import cache_folder, parse_json, read_file, unpack, write_output
 from refute.errors import InputError, WorkspaceUnavailable
-from refute.issue.edits import Applied, Files, read_edits
+from refute.issue.edits import Applied, Files
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import Backend
 from refute.workspace.patches import test_files
 from refute.workspace.running import ReportCache, rejection
+from refute_lab.baselines.edits import read_edits
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs import ErrorRecord, WithFiles
 from refute_lab.runs.executors import Ending, Executor, Processes, Run

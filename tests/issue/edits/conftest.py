@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from refute.issue.edits import Applied, Form, read_edits
+from refute.issue.edits import Applied
+from refute_lab.baselines.edits import Form, read_edits
 
 Judge = Callable[..., tuple[dict[str, str], Applied]]
 

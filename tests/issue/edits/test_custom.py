@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from refute.issue.edits import Applied, read_edits
+from refute.issue.edits import Applied
+from refute_lab.baselines.edits import read_edits
 
 Judge = Callable[..., tuple[dict[str, str], Applied]]
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from refute.issue.edits import FORMS, Applied, read_edits
+from refute.issue.edits import Applied
 from refute.workspace.patches import file_patches
+from refute_lab.baselines.edits import FORMS, read_edits
 
 Judge = Callable[..., tuple[dict[str, str], Applied]]
 

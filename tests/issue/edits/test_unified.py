@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from refute.issue.edits import Applied, read_edits
+from refute.issue.edits import Applied
+from refute_lab.baselines.edits import read_edits
 
 Judge = Callable[..., tuple[dict[str, str], Applied]]
 
@@ -91,7 +92,7 @@ NEW_FILES = {
     "wrong counts": "--- /dev/null\n+++ b/tests/test_new.py\n@@ -0,0 +1,70 @@\n" + NEW_HUNK,
     "no hunk header": "--- /dev/null\n+++ b/tests/test_new.py\n" + NEW_HUNK,
     "marks forgotten": "```diff\n--- /dev/null\n+++ b/tests/test_new.py\n@@ -0,0 +1,2 @@\n+def test_new():\n    assert True\n```\n",
-    "add file": "*** Begin Patch\n*** Add File: tests/test_new.py\n" + NEW_HUNK + "*** End Patch",
+    "git line only": "diff --git a/tests/test_new.py b/tests/test_new.py\nnew file mode 100644\n@@ -0,0 +1,2 @@\n" + NEW_HUNK,
 }  # fmt: skip
 
 

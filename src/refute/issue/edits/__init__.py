@@ -1,10 +1,10 @@
 """Edits out of a model's answer, and the diff that comes of them.
 
->>> edits = read_edits(answer, "custom")
+>>> edits = read_edits(answer)
 >>> edits.apply(read)           # read: path -> text or None
 Applied(patch="diff --git ...", problems=("tests/test_a.py: rewrite: ...",))
 
-Every form is read tolerantly: what is wrong with one edit is reported and the others are still
+It is read tolerantly: what is wrong with one edit is reported and the others are still
 made. The patch is a unified diff written anew from the files before and after, so its numbers are
 right and every byte that no edit touches stays. It is valid by construction against the files that
 `read` gave; `git apply` (`Workspace.apply`) has the last word. Answers are hostile text: no path
@@ -15,27 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Protocol
 
-from refute.issue.edits.autocoderover import read_replacements
-from refute.issue.edits.custom import Block, blocks_as_written, read_blocks
+from refute.issue.edits.custom import Block, read_blocks
 from refute.issue.edits.tree import EditProblem, Files, Tree
-from refute.issue.edits.unified import read_unified
 
-__all__ = ["FORMS", "Applied", "EditProblem", "Edits", "Files", "Form", "read_edits"]
-
-Form = Literal["diff", "custom", "autocoderover"]
-"""`diff`: a unified diff (SWT-Bench's `fuzzy`); `custom`: SWT-Bench's own block form (section 4.2);
-`autocoderover`: ``<file><original><patched>``."""
+__all__ = ["Applied", "EditProblem", "Edits", "Files", "read_edits"]
 
 MOST_EDITS = 200
 """Of one answer: a model that repeats itself without end must not cost hours."""
 
-FORMS: tuple[str, ...] = get_args(Form)
-
 
 class FileEdit(Protocol):
-    """One edit of an answer: a file's hunks, a block, a replacement."""
+    """One edit of an answer: a block; in the lab also a file's hunks, a replacement."""
 
     def apply(self, tree: Tree) -> Iterator[str]:
         """Edit the tree; what cannot be done is yielded, one line each."""
@@ -91,15 +83,7 @@ def _clashes(edits: Sequence[FileEdit], files: Files) -> Iterator[str]:
                 break
 
 
-def read_edits(answer: str, form: Form, strict: bool = False) -> Edits:
-    """The edits in a model's answer. An answer without any gives `Edits` that change nothing.
-
-    `strict`: a custom diff is read as the reference reads it, and what that refuses is a problem.
-    """
-    match form:
-        case "diff":
-            return Edits(read_unified(answer))
-        case "custom":
-            return Edits(blocks_as_written(answer) if strict else read_blocks(answer))
-        case "autocoderover":
-            return Edits(read_replacements(answer))
+def read_edits(answer: str) -> Edits:
+    """The custom diff in a model's answer. An answer without any gives `Edits` that change
+    nothing."""
+    return Edits(read_blocks(answer))

@@ -212,7 +212,7 @@ class Edited:
 
 def read_patches(answer: str, original: Original) -> Edited:
     """The edits of an answer in the custom form, those of tests apart from those of code."""
-    applied = read_edits(answer, "custom").apply(original.source)
+    applied = read_edits(answer).apply(original.source)
     tests, _ = split_tests(applied.patch)
     _, code = split_fix(applied.patch)  # a fix that sets up the runner proves nothing
     return Edited(tests, code, tuple(applied.problems))

@@ -23,11 +23,12 @@ from refute.errors import ContextTooLong
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
 from refute.issue.drafting.original import Original, fix_submission, submission
-from refute.issue.edits import Files, read_edits
+from refute.issue.edits import Files
 from refute.models.contract import Message, Sampling
 from refute.prompts import render
 from refute.source.syntax import first_line, parse_expression, parse_module
 from refute_lab.baselines.aci import ask_within
+from refute_lab.baselines.edits import read_edits
 
 # -- codesearch ------------------------------------------------------------------------------------
 

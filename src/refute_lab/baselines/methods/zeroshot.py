@@ -39,11 +39,11 @@ from refute.issue.drafting.original import (
     scrubbed,
     shortened,
 )
-from refute.issue.edits import Form, read_edits
 from refute.models.contract import Asker, Message, Sampling, together
 from refute.prompts import render
 from refute.workspace.patches import touched_files
 from refute.workspace.running import rejection
+from refute_lab.baselines.edits import Form, read_edits
 
 GREEDY = Sampling(temperature=0.0, top_p=1.0, max_tokens=4096)
 VARIED = Sampling(temperature=0.7, top_p=0.95, max_tokens=4096)

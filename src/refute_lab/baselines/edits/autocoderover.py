@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from refute.issue.edits.hunks import Hunk, HunkLine, apply_hunk
 from refute.issue.edits.tree import EditProblem, Tree
+from refute_lab.baselines.edits.hunks import Hunk, HunkLine, apply_hunk
 
 _TAG = re.compile(r"[ \t]*<\s*(/?)\s*(file|original|patched)\s*>", re.IGNORECASE)
 _FENCE = re.compile(r"^\s*```[\w+-]*\s*$")

@@ -7,8 +7,7 @@ model gave is taken:
 1. the lines are there exactly;
 2. but for white space at their ends;
 3. but for indentation and the amount of white space inside;
-4. but for blank lines that were left out or put in;
-5. similar: every line at least `LINE_LIKENESS` alike and the whole at least `LIKENESS`.
+4. similar: every line at least `LINE_LIKENESS` alike and the whole at least `LIKENESS`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import difflib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal
 
 from refute.issue.edits.tree import EditProblem, line_end
@@ -30,56 +28,33 @@ LARGEST_FUZZY = 2_000_000
 """Lines of the file times lines quoted: above it, similarity is not tried."""
 
 
-@dataclass(frozen=True, slots=True)
-class QuotedPlace:
-    """Place of quoted lines in a file."""
-
-    lines: tuple[int | None, ...]
-    """For each quoted line the 0-based number of the line that it is; None: a blank line that the
-    file does not have there."""
-    step: int
-
-    @property
-    def start(self) -> int:
-        """The first line."""
-        return next(n for n in self.lines if n is not None)
-
-    @property
-    def stop(self) -> int:
-        """The line after the last."""
-        return next(n for n in reversed(self.lines) if n is not None) + 1
-
-
 def locate(
     file: Sequence[str],
     quoted: Sequence[str],
     near: int | None = None,
     *,
     similar: bool = True,
-) -> QuotedPlace | None:
-    """The place of `quoted` in `file` (lines without their ends), None where it has none.
+) -> int | None:
+    """The line of `file` at which `quoted` stands (without line ends, 0-based), or None.
 
     `near`: 0-based line number at which it is expected; None: the first place is taken. `similar`:
-    whether to take step 5. Quoted lines that are all blank have no place.
+    whether to take step 4. Quoted lines that are all blank have no place.
     """
     if not any(line.strip() for line in quoted) or len(quoted) > 2 * len(file) + 2:
         return None
     forms: tuple[Callable[[str], str], ...] = (str, str.rstrip, _spaceless)
-    for step, form in enumerate(forms, start=1):
-        place = _same([form(s) for s in file], [form(s) for s in quoted], near, step)
+    for form in forms:
+        place = _same([form(s) for s in file], [form(s) for s in quoted], near)
         if place is not None:
             return place
-    place = _without_blanks(file, quoted, near)
-    return _similar(file, quoted, near) if place is None and similar else place
+    return _similar(file, quoted, near) if similar else None
 
 
 def _spaceless(line: str) -> str:
     return " ".join(line.split())
 
 
-def _same(
-    file: Sequence[str], quoted: Sequence[str], near: int | None, step: int
-) -> QuotedPlace | None:
+def _same(file: Sequence[str], quoted: Sequence[str], near: int | None) -> int | None:
     # The rarest line is looked for first: a long quotation of common lines stays linear.
     counts: dict[str, int] = {}
     for line in file:
@@ -90,35 +65,10 @@ def _same(
         start = number - anchor
         if line == quoted[anchor] and start >= 0 and file[start : start + size] == list(quoted):
             starts.append(start)
-    if not starts:
-        return None
-    start = _nearest(starts, near)
-    return QuotedPlace(tuple(range(start, start + size)), step)
+    return _nearest(starts, near) if starts else None
 
 
-def _without_blanks(
-    file: Sequence[str], quoted: Sequence[str], near: int | None
-) -> QuotedPlace | None:
-    there = [n for n, line in enumerate(file) if line.strip()]
-    wanted = [n for n, line in enumerate(quoted) if line.strip()]
-    expected = None if near is None else sum(n < near for n in there)
-    place = _same(
-        [_spaceless(file[n]) for n in there], [_spaceless(quoted[n]) for n in wanted], expected, 4
-    )
-    if place is None:
-        return None
-    found: list[int | None] = [None] * len(quoted)
-    for number, at in zip(wanted, place.lines, strict=True):
-        found[number] = there[at] if at is not None else None
-    # Blank lines that both have are paired in the order in which they come.
-    for left, right in pairwise(wanted):
-        blanks = range((found[left] or 0) + 1, found[right] or 0)
-        for number, at in zip(range(left + 1, right), blanks, strict=False):
-            found[number] = at
-    return QuotedPlace(tuple(found), 4)
-
-
-def _similar(file: Sequence[str], quoted: Sequence[str], near: int | None) -> QuotedPlace | None:
+def _similar(file: Sequence[str], quoted: Sequence[str], near: int | None) -> int | None:
     if len(file) * len(quoted) > LARGEST_FUZZY or len(quoted) > len(file):
         return None
     wanted, there = [_spaceless(s) for s in quoted], [_spaceless(s) for s in file]
@@ -141,8 +91,7 @@ def _similar(file: Sequence[str], quoted: Sequence[str], near: int | None) -> Qu
     if not best:
         return None
     top = max(best.values())
-    start = _nearest([s for s, total in best.items() if total >= top - 1e-9], near)
-    return QuotedPlace(tuple(range(start, start + len(quoted))), 5)
+    return _nearest([s for s, total in best.items() if total >= top - 1e-9], near)
 
 
 def _likeness(line: str, other: str, known: dict[tuple[str, str], float]) -> float:
@@ -160,8 +109,6 @@ def _nearest(starts: Sequence[int], near: int | None) -> int:
     return starts[0] if near is None else min(starts, key=lambda s: (abs(s - near), s))
 
 
-_GAP = re.compile(r"^\s*(?:#\s*|//\s*)?(?:\.\.\.|…)(?:.{0,60}(?:\.\.\.|…)?)?\s*$")
-"""A line that stands for lines left out: ``...``, ``# ... existing code ...``."""
 _MOST_TRIMS = 16
 _WORD = re.compile(r"\w{3}")
 
@@ -177,11 +124,8 @@ class HunkLine:
     """It stood there without a mark."""
 
     def restored(self) -> HunkLine:
-        """The line as it is where marks of context were forgotten.
-
-        What was taken for the mark may be a blank of the line's own: then, with it, the line is
-        indented by an even number of blanks.
-        """
+        """The line as it is where marks of context were forgotten: what was taken for the mark may
+        be a blank of the line's own, by which it is indented by an even number of blanks."""
         longer = f" {self.text}"
         even = (len(longer) - len(longer.lstrip(" "))) % 2 == 0
         if self.mark != " " or self.bare or not self.text.strip() or not even:
@@ -234,11 +178,6 @@ def apply_hunk(text: str, hunk: Hunk, shift: int = 0) -> str:
         place = locate(bare, quoted, start, similar=lead + tail == 0)
         if place is not None:
             return _replaced(lines, core, place, text, hunk.ends_bare and not tail)
-    parts = _parts(hunk)
-    if len(parts) > 1:
-        for part in parts:
-            text = apply_hunk(text, part, shift)
-        return text
     quoted_line = next((s.strip() for s in hunk.old if s.strip()), "")
     raise EditProblem(f"lines are not in the file, the first is {quoted_line[:60]!r}")
 
@@ -265,49 +204,21 @@ def _tells(lines: Sequence[HunkLine]) -> bool:
     return any(line.mark != "+" and _WORD.search(line.text) for line in lines)
 
 
-def _parts(hunk: Hunk) -> list[Hunk]:
-    """The hunk cut at context lines that stand for lines left out; pieces without a change go."""
-    pieces: list[list[HunkLine]] = [[]]
-    for line in hunk.lines:
-        if line.mark == " " and _GAP.match(line.text):
-            pieces.append([])
-        else:
-            pieces[-1].append(line)
-    if len(pieces) == 1:
-        return [hunk]
-    return [
-        Hunk(tuple(p), hunk.old_start, anchor=hunk.anchor)
-        for p in pieces
-        if any(line.mark != " " for line in p) and any(s.mark != "+" and s.text.strip() for s in p)
-    ] or [hunk]
-
-
 def _replaced(
-    lines: Sequence[str], core: Sequence[HunkLine], place: QuotedPlace, text: str, bare: bool
+    lines: Sequence[str], core: Sequence[HunkLine], start: int, text: str, bare: bool
 ) -> str:
     end = line_end(text)
-    indents = _indents(lines, core, place)
-    result = list(lines[: place.start])
-    at = place.start
-    quoted = iter(place.lines)
-    last_added = False
+    indents = _indents(lines, core, start)
+    result, at = list(lines[:start]), start
     for line in core:
         if line.mark == "+":
             result.append(_indented(line.text, indents) + end)
-            last_added = True
             continue
-        number = next(quoted)
-        if number is None:  # a blank line of the hunk that the file does not have
-            continue
-        result.extend(lines[at:number])  # blank lines of the file that the hunk does not have
-        if line.mark == " ":
-            result.append(lines[number])
-            last_added = False
-        at = number + 1
-    result.extend(lines[at:])
-    if bare and last_added and at >= len(lines):
+        result += [lines[at]] * (line.mark == " ")
+        at += 1
+    if bare and core[-1].mark == "+" and at >= len(lines):
         result[-1] = result[-1].removesuffix(end)
-    return _joined(result, end)
+    return _joined([*result, *lines[at:]], end)
 
 
 def _inserted(lines: Sequence[str], hunk: Hunk, near: int | None, text: str) -> str:
@@ -331,13 +242,13 @@ def _joined(lines: list[str], end: str) -> str:
     return "".join(lines)
 
 
-def _indents(lines: Sequence[str], core: Sequence[HunkLine], place: QuotedPlace) -> dict[str, str]:
+def _indents(lines: Sequence[str], core: Sequence[HunkLine], start: int) -> dict[str, str]:
     """The hunk's indentations -> the file's; nothing where most of its lines are indented right."""
     quoted = [line.text for line in core if line.mark != "+"]
     pairs = [
-        (_indent(said), _indent(lines[number]))
-        for said, number in zip(quoted, place.lines, strict=True)
-        if number is not None and said.strip()
+        (_indent(said), _indent(here))
+        for said, here in zip(quoted, lines[start:], strict=False)
+        if said.strip()
     ]
     wrong = sum(here != there for here, there in pairs)
     return dict(pairs) if wrong * 2 > len(pairs) else {}

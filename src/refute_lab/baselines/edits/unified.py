@@ -1,10 +1,9 @@
 """Unified diffs out of a model's answer, however it wrote them.
 
 What stands around a diff is passed over: prose, markdown fences, tags. Of a header, any of
-``diff --git``, ``---``, ``+++``, ``Index:`` and ``*** Update File:`` is enough; without one, a path
-on a line of its own before the hunk is taken. Numbers and counts of hunks are hints only: where a
-hunk goes is decided by the lines it quotes (`refute.issue.edits.hunks`), and the diff that comes of
-it is written anew.
+``diff --git``, ``---`` and ``+++`` is enough; without one, a path on a line of its own before the
+hunk is taken. Numbers and counts of hunks are hints only: where a hunk goes is decided by the lines
+it quotes (`hunks`), and the diff that comes of it is written anew.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from refute.issue.edits.hunks import Hunk, HunkLine, apply_hunk
 from refute.issue.edits.tree import EditProblem, Tree
 from refute.workspace.patches import split_lines
+from refute_lab.baselines.edits.hunks import Hunk, HunkLine, apply_hunk
 
 MOST_HUNKS = 200
 """Of one file: a model that repeats itself without end must not cost hours."""
@@ -25,10 +24,9 @@ _HEADER = re.compile(
 )
 _FENCE = re.compile(r"^\s{0,3}(```+|~~~+)\s*([\w+-]*)\s*(\S*)")
 _END_TAG = re.compile(r"^\s*</?(?:patch|diff|answer|solution|response|code)>\s*$", re.IGNORECASE)
-_V4A = re.compile(r"^\*\*\* (Update|Add|Delete) File: (.+)$")
 _NOISE = re.compile(
     r"^(?:index [0-9a-f]{4,}|(?:new|deleted) file mode|(?:old|new) mode|similarity index"
-    r"|dissimilarity index|rename (?:from|to) |copy (?:from|to) |={20,}|\*\*\* (?:Begin|End) )"
+    r"|dissimilarity index|rename (?:from|to) |copy (?:from|to) )"
 )
 _PATH_LINE = re.compile(
     r"^[\s#*>-]*(?:(?:in|file|path|filename|modified|create|new file|update)\b[\s:]*)*"
@@ -167,13 +165,6 @@ class _Reader:
             old, new = (_name(names[1]), _name(names[2])) if names else (None, None)
             self._begin(FileDiff(old=old, new=new))
             self.git_header = True
-        elif match := _V4A.match(line):
-            self._begin(
-                FileDiff(new=match[2].strip(), made=match[1] == "Add", deleted=match[1] == "Delete")
-            )
-            return self._body(number + 1) if match[1] == "Add" else number + 1
-        elif line.startswith("Index: "):
-            self.path = line[7:].strip()
         elif self._is_names(number):
             return self._names(number)
         elif line.startswith("@@"):
