@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from refute.errors import InputError
 from refute_lab.swt.tasks import (
     Prediction,
     gold_predictions,
+    patch_of,
     read_predictions,
     write_predictions,
 )
@@ -84,3 +86,59 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
 def test_gold_is_the_golden_tests() -> None:
     key = IssueKey("a__b-1", patch="fix", test_patch="tests")
     assert gold_predictions([key]) == {"a__b-1": Prediction("a__b-1", "tests", "gold")}
+
+
+FILES = {"tests/test_a.py": "def test_a():\n    assert 1\n"}
+DIFF = """\
+--- a/tests/test_a.py
++++ b/tests/test_a.py
+@@ -1,2 +1,3 @@
+ def test_a():
+     assert 1
++    assert 2
+"""
+BLOCK = "diff\ntests/test_a.py\ninsert\nEOF\ndef test_b():\n    assert 2\nend diff\n"
+
+
+@pytest.fixture
+def applies(tmp_path: Path) -> object:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(text)
+    env = {"PATH": os.environ["PATH"], "GIT_CEILING_DIRECTORIES": str(tmp_path.parent)}
+
+    def ask(patch: str) -> bool:
+        command = ["git", "apply", "--check", "-"]
+        done = subprocess.run(
+            command, input=patch.encode(), cwd=tmp_path, env=env, capture_output=True
+        )
+        return done.returncode == 0
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("patch", "types", "kind"),
+    [
+        (DIFF, ["vanilla"], "as it is"),
+        (DIFF.rstrip("\n"), ["vanilla"], "as it is"),
+        (DIFF, ["vanilla", "fuzzy", "custom"], "as it is"),
+        (DIFF.replace("assert 1", "assert 1 "), ["vanilla", "fuzzy"], "diff"),
+        (DIFF.replace("-1,2 +1,3", "-9 +9"), ["vanilla"], "broken"),
+        (DIFF.replace("-1,2 +1,3", "-9 +9"), ["fuzzy"], "diff"),
+        (BLOCK, ["vanilla", "fuzzy", "custom"], "block"),
+        (BLOCK, ["custom"], "block"),
+        (BLOCK, ["vanilla", "fuzzy"], "none"),
+        ("", ["vanilla"], "none"),
+        ("  \n", ["custom"], "none"),
+    ],
+)
+def test_patch_types(patch: str, types: list[str], kind: str, applies: object) -> None:
+    applied = patch_of(Prediction("a", patch), types, FILES.get, applies)  # type: ignore[arg-type]
+    if kind == "none":
+        assert applied.patch == ""
+        assert applied.problems
+        return
+    assert applies(applied.patch) == (kind != "broken")  # type: ignore[operator]
+    assert (applied.patch == DIFF) == (kind == "as it is")
+    assert ("+def test_b" in applied.patch) == (kind == "block")

@@ -18,12 +18,15 @@ from refute.core.storage import write_output
 from refute.errors import InputError, SandboxUnavailable
 from refute.sandbox.local import LocalSandbox
 from refute_lab.adapters import Row, Score, TestTask, read_task, score
+from refute_lab.adapters import harbor as texts
 
 # -- harbor texts ----------------------------------------------------------------------------------
 
 
 IMAGE = "python:3.12-slim"
 """Where refute is installed."""
+UV = "uv==0.13.9"
+"""What builds the environments of issues."""
 _HEAD = """\
 schema_version = "1.4"
 artifacts = ["{place}"]
@@ -64,6 +67,77 @@ TEST = """\
 #!/bin/sh
 exec python -I -m refute_lab.adapters.harbor /tests/task.json {place} /logs/verifier/reward.json
 """
+ISSUE_CONFIG = (
+    _HEAD
+    + """\
+[agent]
+timeout_sec = 3000.0
+
+[environment]
+build_timeout_sec = 1800.0
+cpus = 2
+memory_mb = 4096
+
+[verifier]
+timeout_sec = 3600.0
+environment_mode = "separate"
+
+[[verifier.collect]]
+command = "{collect}"
+
+[verifier.environment]
+build_timeout_sec = 1800.0
+cpus = 2
+memory_mb = 8192
+"""
+)
+COLLECT = (
+    "mkdir -p /app && cd {tree} && git add --all && git diff --cached --binary --no-color"
+    " --no-ext-diff {commit} > {place}"
+)
+INSTRUCTION = """\
+An issue was reported about the repository in `{tree}`. Write tests there that reproduce it: they
+fail now, and pass once the issue is fixed. Do not fix it: of what you change, only test files are
+looked at. Nothing else is to be handed in. Tests are run like this:
+
+    cd {tree} && {command} [TESTS]
+
+# The issue
+
+{issue}
+"""
+AGENT = """\
+FROM python:{python}
+COPY requirements.txt /opt/requirements.txt
+RUN pip install --no-cache-dir --no-deps -r /opt/requirements.txt
+ADD repository.tar {tree}
+WORKDIR {tree}
+RUN git reset --quiet --hard
+"""
+EDITABLE = """\
+RUN pip install --no-cache-dir --no-deps --no-build-isolation --editable .
+RUN git ls-files --others --exclude-standard --directory | sed 's|^|/|' >> .git/info/exclude
+"""
+ISSUE_VERIFIER = """\
+FROM {image} AS refute
+ENV UV_MANAGED_PYTHON=1 UV_PYTHON_INSTALL_DIR=/opt/refute/pythons
+RUN pip install --no-cache-dir {uv}
+RUN uv venv --python 3.12 /opt/refute/venv
+RUN uv pip install --python /opt/refute/venv/bin/python {refute} {uv}
+
+FROM python:{python}
+COPY --from=refute /opt/refute /opt/refute
+ADD repository.tar /opt/repositories/{repo}
+ENV REFUTE_REPOS=/opt/repositories REFUTE_CACHE=/opt/cache
+COPY row.jsonl test.sh /tests/
+RUN /opt/refute/venv/bin/refute data prepare /tests/row.jsonl
+"""
+ISSUE_TEST = """\
+#!/bin/sh
+exec /opt/refute/venv/bin/python -I -m refute_lab.adapters.harbor_issues \\
+    /tests/row.jsonl {place} /logs/verifier/reward.json
+"""
+SOLVE = "#!/bin/sh\ncd {tree} && git apply /solution/tests.patch\n"
 
 
 MOST = 1 << 20
@@ -130,15 +204,15 @@ def refute_source() -> str:
 def _files(row: Row, name: str) -> dict[str, str | bytes]:
     task = read_task(row.task)
     kind = "test" if isinstance(task, TestTask) else "program"
-    config = CONFIG.format(place=_PLACE, name=name, id=json.dumps(row.id), kind=kind)
+    config = texts.CONFIG.format(place=_PLACE, name=name, id=json.dumps(row.id), kind=kind)
     said = f"{row.question}\n\nWrite what the code block would hold into `{_PLACE}`.\n"
     return {
         "instruction.md": said,
         "task.toml": config,
-        "environment/Dockerfile": f"FROM {IMAGE}\nWORKDIR /app\n",
-        "tests/Dockerfile": VERIFIER.format(image=IMAGE, refute=refute_source()),
+        "environment/Dockerfile": f"FROM {texts.IMAGE}\nWORKDIR /app\n",
+        "tests/Dockerfile": texts.VERIFIER.format(image=texts.IMAGE, refute=refute_source()),
         "tests/task.json": row.task,
-        "tests/test.sh": TEST.format(place=_PLACE),
+        "tests/test.sh": texts.TEST.format(place=_PLACE),
     }
 
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from refute.core.problems import IssueProblem
 from refute.core.storage import cache_folder, key_of
-from refute.errors import WorkspaceUnavailable
+from refute.errors import InputError, WorkspaceUnavailable
 from refute.workspace.contract import TestReport, Workspace
 from refute.workspace.patches import file_patches, split_tests, test_files, touched_files
 from refute.workspace.repositories import Clone, GitFailed, version_at
@@ -151,6 +151,22 @@ class Pull:
 
 
 @dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit of a fix with its tests, and the issue that it resolves."""
+
+    sha: str
+    repo: str
+    """`owner/name`."""
+    issue: str
+    """The issue's text."""
+
+    @property
+    def id(self) -> str:
+        """The instance's."""
+        return f"{self.repo.replace('/', '__')}-{self.sha[:12]}"
+
+
+@dataclass(frozen=True, slots=True)
 class Issue:
     """An issue: what its author wrote, no comments."""
 
@@ -227,6 +243,29 @@ def change_of(pull: Pull, clone: Clone) -> PullChange | None:
     except GitFailed:
         pass
     return None
+
+
+def change_of_commit(commit: Commit, clone: Clone) -> PullChange:
+    """Return a commit's change against its first parent. Raises `InputError`."""
+    try:
+        base = clone.git("rev-parse", "--verify", "--quiet", f"{commit.sha}^1").decode().strip()
+        return _change(clone, base, commit.sha)
+    except GitFailed:
+        raise InputError(f"{commit.sha}: the clone lacks its parent; fetch more history") from None
+
+
+def read_commits(path: Path, clone: Clone, repo: str) -> list[Commit]:
+    """The commits of a file: JSON objects with `commit` and `issue`, in the file's order.
+
+    Raises `DatasetError`: file, line, field; `WorkspaceUnavailable` where the clone lacks one.
+    """
+    found = []
+    for row in read_rows(path):
+        sha, issue = row.text("commit"), row.text("issue")
+        if not re.fullmatch(r"[0-9a-f]{7,64}", sha):
+            raise row.error("commit", f"not a commit: {sha[:50]!r}")
+        found.append(Commit(clone.resolve(sha), repo, issue.replace("\r\n", "\n").strip()))
+    return found
 
 
 def _there(clone: Clone, commit: str) -> bool:
@@ -351,7 +390,7 @@ class _Dropped(Exception):
 
 
 def build(
-    candidates: Sequence[Pull],
+    candidates: Sequence[Pull | Commit],
     issues: Mapping[int, Issue],
     clone: Clone,
     prepare: Preparer,
@@ -362,7 +401,7 @@ def build(
     progress: Callable[[str], None] = lambda line: None,
     kept: Callable[[Sequence[dict[str, Any]]], None] = lambda rows: None,
 ) -> BuiltBenchmark:
-    """Take pull requests through the three stages.
+    """Take pull requests, or commits whose issue is known, through the three stages.
 
     `environment`: what was asked for (JSON data), which what was run is kept under. `progress` gets
     a line for each step; `kept` all rows so far, whenever there is one more.
@@ -389,9 +428,12 @@ def build(
 # -- stages 1 and 2 --------------------------------------------------------------------------------
 
 
-def _row(one: Pull, issues: Mapping[int, Issue], clone: Clone) -> dict[str, Any]:
+def _row(one: Pull | Commit, issues: Mapping[int, Issue], clone: Clone) -> dict[str, Any]:
     """SWE-bench's fields, before any test was run. Raises `_Dropped`."""
-    change, text = _resolving(one, issues, clone)
+    if isinstance(one, Commit):
+        change, text, created = change_of_commit(one, clone), one.issue, ""
+    else:
+        change, text, created = *_resolving(one, issues, clone), one.created_at
     tests, patch = split_tests(change.diff)
     if not tests:
         raise _Dropped("touches no test")
@@ -407,7 +449,7 @@ def _row(one: Pull, issues: Mapping[int, Issue], clone: Clone) -> dict[str, Any]
         "base_commit": change.base,
         "problem_statement": text,
         "hints_text": "",
-        "created_at": one.created_at or _date(clone, change.head),
+        "created_at": created or _date(clone, change.head),
         "patch": patch,
         "test_patch": tests,
         "version": version_at(clone, change.base),

@@ -23,17 +23,19 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from refute.core.methods import Spawn
 from refute.core.problems import IssueKey, IssuePrediction
 from refute.core.processes import cores, shared_slots
 from refute.core.storage import cache_folder, parse_json, read_file, unpack, write_output
 from refute.errors import InputError, WorkspaceUnavailable
+from refute.issue.edits import Applied, Files
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import Backend
 from refute.workspace.patches import test_files
-from refute.workspace.running import ReportCache
+from refute.workspace.running import ReportCache, rejection
+from refute_lab.baselines.edits import read_edits
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs import ErrorRecord, WithFiles
 from refute_lab.runs.executors import Ending, Executor, Processes, Run
@@ -60,6 +62,10 @@ from refute_lab.swt.grade import (
     run_states,
 )
 from refute_lab.swt.workspaces import spawner
+
+PatchType = Literal["vanilla", "fuzzy", "custom"]
+"""How `model_patch` is read: as a diff for `git apply`; as a diff whose numbers and context are
+hints; as blocks of SWT-Bench's custom diff."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,36 @@ def write_predictions(path: Path, predictions: Iterable[Prediction]) -> None:
         write_output(path, "".join(f"{line}\n" for line in lines), folders=True)
     except OSError as e:
         raise InputError(f"{path}: cannot be written: {e.strerror}") from None
+
+
+def patch_of(
+    prediction: Prediction,
+    types: Sequence[PatchType],
+    files: Files,
+    applies: Callable[[str], bool],
+) -> Applied:
+    """The prediction's patch: of the types, in their order, the first that gives one.
+
+    `files` reads the repository, `applies` asks `git apply` there. With one type its patch is
+    given whether it applies or not. "" where there is none; the problems say why.
+    """
+    if not prediction.patch.strip():
+        return Applied("", ("the patch is empty",))
+    problems: list[str] = []
+    for kind in types:
+        if kind == "vanilla":
+            text = prediction.patch if prediction.patch.endswith("\n") else f"{prediction.patch}\n"
+            applied = Applied(text)
+        else:
+            applied = read_edits(prediction.patch, "diff" if kind == "fuzzy" else "custom").apply(
+                files
+            )
+        if len(types) == 1:
+            return applied
+        if applied.patch and applies(applied.patch):
+            return Applied(applied.patch, (*problems, *applied.problems))
+        problems += applied.problems or (f"{kind}: does not apply",)
+    return Applied("", tuple(problems))
 
 
 def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -253,6 +289,8 @@ class GradingSettings:
     """`model_name_or_path` of the predictions."""
     terms: Terms
     workspace: Backend = "local"
+    types: tuple[PatchType, ...] = ("vanilla",)
+    """How the predictions are read: the first type that gives a patch which applies."""
 
     def header(
         self, tasks: Sequence[GradingTask], started: Mapping[str, Any] | None = None
@@ -367,15 +405,36 @@ def grade_task(
 def _grade(
     settings: GradingSettings, slots: AbstractContextManager[Any], task: GradingTask, spawn: Spawn
 ) -> IssueGrade:
-    problem = task.item.problem
+    problem, prediction = task.item.problem, task.prediction
+    patch = prediction.patch
+    if patch.strip() and settings.types != ("vanilla",):
+        with spawn() as workspace:
+            patch = _read(prediction, settings.types, workspace)
     key, terms = task.item.key, settings.terms
     store = state_reports(cache_folder() / "states", problem, settings.workspace)
-    predicted = IssuePrediction(problem.id, task.prediction.patch)
+    predicted = IssuePrediction(problem.id, patch)
     grade = grade_prediction(predicted, key, spawn, store=store, terms=terms, slot=slots)
     if terms.executable == "own":
         return grade
     golden = golden_reports(key, spawn, store=store, timeout=terms.timeout, slot=slots)
     return with_golden_lines(grade, key, golden, terms.executable)
+
+
+def _read(prediction: Prediction, types: Sequence[PatchType], workspace: Workspace) -> str:
+    """The prediction as a diff against the files of the repository."""
+
+    def text(path: str) -> str | None:
+        try:
+            return workspace.read(path).decode("utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+
+    def applies(patch: str) -> bool:
+        return not rejection(workspace, patch)
+
+    read = patch_of(prediction, types, text, applies)
+    # What could not be read as any of the types is graded as it stands: it does not apply.
+    return read.patch or prediction.patch
 
 
 # -- one set of executable lines for all predictions: that of the golden tests' run ---------------

@@ -31,11 +31,11 @@ from refute.verbs.options import json_option
 from refute.verbs.output import apart, show
 from refute.workspace.archives import pack, unpack
 from refute.workspace.contract import Base
-from refute_lab.adapters import Answers, harbor, rows
+from refute_lab.adapters import Answers, harbor, harbor_issues, rows
 from refute_lab.benches import RECORDS, FunctionRecord, stored_settings
 from refute_lab.benches.grade import ProgramGrade, expected_outputs, grade_program
 from refute_lab.datasets import Item, load
-from refute_lab.datasets.swe import IssueItem, load_issues
+from refute_lab.datasets.swe import IssueItem, holds_issues, load_issues
 from refute_lab.runs import ErrorRecord, read_run
 from refute_lab.swt.workspaces import prepared
 from refute_lab.train.data import write_lines
@@ -299,7 +299,7 @@ class RowsOptions(Rows):
         MISSING, "Rows, JSON lines; with --harbor a folder of tasks.", flag="-o", writes=True
     )
     answers: Answers | None = parameter(
-        None, "The function (program), or asserts that find its fault."
+        None, "The function, or asserts that find its fault (program; of issues test)."
     )
     harbor: bool = parameter(False, "Write Harbor task directories.", flag="--harbor")
 
@@ -310,13 +310,19 @@ def write_rows(
     """Write a row for each problem of a dataset, or a Harbor task.
 
     The verifiers' images install refute from where this copy came from. `options`: a `RowsOptions`,
-    or its fields by name. Raises `InputError`, `SandboxUnavailable`.
+    or its fields by name. Raises `InputError`, `SandboxUnavailable`, and of issues
+    `WorkspaceUnavailable`.
     """
     told = given if dataset is None else {"dataset": dataset, **given}
     chosen = options_with(RowsOptions, options, told)
     output, ids = chosen.output, chosen.chosen_ids
     if chosen.harbor:
         _say_source()
+        if holds_issues(chosen.dataset):
+            if chosen.answers == "program":
+                raise InputError(f"{chosen.dataset}: of issues only tests are asked for")
+            items = load_issues(chosen.dataset, data=chosen.data, ids=ids, limit=chosen.limit)
+            return Exported(output, harbor_issues.write_issue_tasks(items, output))
     made = rows(
         chosen.dataset,
         answers=chosen.answers or "program",
@@ -491,6 +497,8 @@ def _rows(options: RowsOptions, as_json: bool) -> int:
     hold the answer key: show a model the prompt alone.
 
     Of Harbor's tasks the tests are in the image of the verifier, which is another than the agent's.
+    DATASET may be one of issues, as in refute grade: its environments are built here first, and an
+    answer is paid where its tests fail now and pass with the golden patch.
     """
     show(write_rows(options=options), as_json=as_json)
     return 0

@@ -41,9 +41,13 @@ from refute_lab.swt.build import (
     RECORDS,
     BuildSettings,
     BuiltBenchmark,
+    Commit,
+    Issue,
     Place,
     Preparer,
+    Pull,
     build,
+    read_commits,
     read_issues,
     read_pulls,
 )
@@ -277,12 +281,17 @@ class BuildOptions:
 
     clone: Path = parameter(MISSING, "Clone of the repository.", metavar="DIR")
     output: Path = parameter(Path("rows.jsonl"), "Rows, JSON lines.", flag="-o", writes=True)
-    pulls: Path = parameter(
-        MISSING,
+    pulls: Path | None = parameter(
+        None,
         "Its pull requests: gh api --paginate --jq '.[]' 'repos/OWNER/NAME/pulls?state=closed'",
     )
-    issues: Path = parameter(
-        MISSING, "Its issues: gh api --paginate --jq '.[]' 'repos/OWNER/NAME/issues?state=all'"
+    issues: Path | None = parameter(
+        None, "Its issues: gh api --paginate --jq '.[]' 'repos/OWNER/NAME/issues?state=all'"
+    )
+    commits: Path | None = parameter(
+        None,
+        "In place of the two: fixes with their tests, JSON lines with `commit` and `issue` (its"
+        " text).",
     )
     runs: int = parameter(
         5,
@@ -316,7 +325,15 @@ def build_swt(*, options: BuildOptions | None = None, **given: Any) -> BuildResu
     clone, output = chosen.clone, chosen.output
     found = find_clone(str(clone))
     environment = _environment(chosen.environment)
-    taken, known = read_pulls(chosen.pulls, chosen.repo), read_issues(chosen.issues)
+    known: Mapping[int, Issue] = {}
+    taken: Sequence[Pull | Commit]
+    match chosen.pulls, chosen.issues, chosen.commits:
+        case Path() as pulls, Path() as issues, None:
+            taken, known = read_pulls(pulls, chosen.repo), read_issues(issues)
+        case None, None, Path() as commits:
+            taken = read_commits(commits, found, repository_name(found, chosen.repo))
+        case _:
+            raise InputError("give --pulls and --issues, or --commits")
     recipe = infer_recipe(clone) if environment is None else None
     directory = chosen.run or output.with_name(f"{output.name}.run")
     with Run(directory, {"kind": "build-swt"}, RECORDS, again="the same command") as opened:
@@ -447,6 +464,19 @@ def own_releases(hidden: Sequence[str], environment: Sequence[str]) -> list[str]
                 if any(file.parts[0] == folder.name for file in one.files or ()):
                     found.add(f"{one.name}=={one.version}")
     return sorted(found)
+
+
+def repository_name(clone: Clone, given: str) -> str:
+    """`owner/name` of a clone: given, else by its remote, else by its folder `owner__name`."""
+    try:
+        remote = clone.git("config", "--get", "remote.origin.url").decode().strip()
+    except GitFailed:
+        remote = ""
+    folder = (clone.work_tree or clone.git_dir).name.removesuffix(".git").replace("__", "/")
+    for text in (given, *re.findall(r"([\w.-]+/[\w.-]+?)(?:\.git)?/?$", remote), folder):
+        if re.fullmatch(r"[\w.-]+/[\w.-]+", text):
+            return str(text)
+    raise InputError(f"{clone.name}: which repository is it? give --set repo=OWNER/NAME")
 
 
 def _environment(given: Path | None) -> dict[str, Any] | None:

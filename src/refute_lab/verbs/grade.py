@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -32,7 +32,11 @@ from refute_lab.swt.grade import (
     Summary,
     Terms,
     best_records,
+    read_evidence,
+    read_grade,
+    reference_report,
     summarize,
+    write_reports,
 )
 from refute_lab.swt.repair import (
     FIX_RECORDS,
@@ -48,6 +52,7 @@ from refute_lab.swt.tasks import (
     Doing,
     GradingSettings,
     GradingTask,
+    PatchType,
     Prediction,
     check_growth,
     gold_predictions,
@@ -118,6 +123,12 @@ class GradeOptions(RunOptions):
     tests_only: bool = parameter(
         False, "Drop what patches do to files that are no tests.", by_name=True
     )
+    patch_types: tuple[PatchType, ...] = parameter(
+        ("vanilla",), "Form of the predictions; of several, the first that applies.", by_name=True
+    )
+    compat: Literal["swtbench"] | None = parameter(
+        None, "Also write the reference harness's reports, by its rules.", by_name=True
+    )
     executable: Executable | None = parameter(
         None,
         "Lines that ΔC counts: those that the predicted tests' files or the golden tests run (own);"
@@ -133,7 +144,7 @@ class GradeOptions(RunOptions):
     )
 
 
-_OF_TESTS = ("repeat", "tests_only")
+_OF_TESTS = ("repeat", "tests_only", "patch_types", "compat")
 """The rules that say nothing about fixes."""
 
 
@@ -186,7 +197,11 @@ def grade(
             chosen.tests_only,
             ruled.executable,
         )
-        result = grade_predictions(items, chosen.predictions, chosen.dataset, terms=terms, **how)
+        result = grade_predictions(
+            items, chosen.predictions, chosen.dataset, terms=terms, types=chosen.patch_types, **how
+        )
+        if chosen.compat is not None:
+            remark([f"the reference's reports: {_write_reports(result)}"])
         return replace(result, columns=ruled.columns)
 
     return apart(work)
@@ -221,6 +236,7 @@ def grade_predictions(
     folder: Path | Callable[[str], Path],
     again: str = "",
     terms: Terms = _TERMS,
+    types: tuple[PatchType, ...] = ("vanilla",),
     where: Where = Where(),
 ) -> GradeResult:
     """Grade a file of predictions ("gold": the golden tests) for the items.
@@ -230,7 +246,7 @@ def grade_predictions(
     """
     tasks, model = tasks_of(items, predictions)
     check_engine(where.workspace)
-    settings = GradingSettings(dataset, predictions, model, terms, where.workspace)
+    settings = GradingSettings(dataset, predictions, model, terms, where.workspace, types)
     directory = folder if isinstance(folder, Path) else folder(model)
     again = again or f"the same command and --run {directory}"
     header = settings.header(tasks, read_header(directory))
@@ -330,6 +346,20 @@ def _say_errors(errors: Mapping[str, str]) -> None:
         by_reason.setdefault(reason, []).append(id)
     for reason, ids in by_reason.items():
         remark([f"{few(ids)}: no grade: {reason}"])
+
+
+def _write_reports(result: GradeResult) -> Path:
+    """The reference harness's reports, by its rules; returns the file of all."""
+    reports = []
+    for item in result.items:
+        record = result.records.get(item.problem.id)
+        if record is None or isinstance(record, ErrorRecord):
+            continue
+        found = read_grade(record, read_evidence(result.directory, item.problem.id))
+        runner = "pytest" if item.problem.recipe is None else item.problem.recipe.runner
+        reports.append(reference_report(found, item.key, runner))
+    directory, model = result.directory, result.title.rpartition(", ")[2]
+    return write_reports(reports, directory / "swtbench", run=directory.name, model=model)
 
 
 # -- fixes, graded as SWE-bench does ---------------------------------------------------------------

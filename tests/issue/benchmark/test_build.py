@@ -278,6 +278,32 @@ def load_issues_of(folder: Path, row: dict[str, Any]) -> list[Any]:
     return load_issues(folder / "row.jsonl")
 
 
+def test_a_commit_with_its_issue_needs_no_api(
+    repository: Path, tmp_path: Path, built: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clone = repository / "shapes"
+    sha = git(clone, "rev-parse", "pull-1")
+    text = "area adds\nIt should multiply."
+    (tmp_path / "commits.jsonl").write_text(json.dumps({"commit": sha[:10], "issue": text}) + "\n")
+    output = tmp_path / "rows.jsonl"
+    command = ["data", "build-swt", "--clone", str(clone), "-o", str(output), "--set", "runs=1"]
+    source = ["--commits", str(tmp_path / "commits.jsonl")]
+    assert refute([*command, *source]) == 2
+    assert "repo=OWNER/NAME" in capsys.readouterr().err
+    assert refute([*command, *source, "--set", "repo=me/shapes"]) == 0
+    (row,) = map(json.loads, output.read_text().splitlines())
+    assert row["instance_id"] == f"me__shapes-{sha[:12]}"
+    assert row["problem_statement"] == text
+    assert row["FAIL_TO_PASS"] == ["tests/test_area.py::test_area"]
+    assert row["created_at"]
+    for wrong in ([], [*source, "--pulls", "x"]):
+        assert refute([*command, *wrong]) == 2
+        assert "--pulls and --issues, or --commits" in capsys.readouterr().err
+    (tmp_path / "commits.jsonl").write_text('{"commit": "nonsense", "issue": "x"}')
+    assert refute([*command, *source, "--set", "repo=me/shapes"]) == 2
+    assert "not a commit: 'nonsense'" in capsys.readouterr().err
+
+
 def made_up(status: str, *outcomes: str, remark: str = "") -> TestReport:
     missing = Failure("ModuleNotFoundError", "No module named 'x'", "")
     results = tuple(

@@ -95,7 +95,7 @@ def test_gold_and_others(bench: Bench) -> None:
     run = bench.folder / "run"
     ids = "shop-0,shop-1,shop-2,shop-3,shop-4"
     path = bench.predict("mixed", patches)
-    found = bench.run(path, "--ids", ids, "--run", run)
+    found = bench.run(path, "--ids", ids, "--run", run, "--set", "compat=swtbench")
     assert {one["id"]: one["status"] for one in found["instances"]} == {
         "shop-0": "success",
         "shop-1": "fails_after",
@@ -131,6 +131,12 @@ def test_gold_and_others(bench: Bench) -> None:
     assert evidence is not None
     assert evidence.predicted[0][0].results[0].outcome == "failed"
     assert read_evidence(run, "shop-2") is None
+    logs = run / "swtbench" / "run_instance_swt_logs" / "run" / "some__model"
+    report = json.loads((logs / "shop-0" / "report.json").read_text())["shop-0"]
+    assert (report["resolved"], report["added_f2p"]) == (True, 1)
+    assert report["tests_pred"]["FAIL_TO_PASS"] == ["tests/test_new.py::test_it"]
+    summary = run / "swtbench" / "evaluation_results" / "some__model.run.json"
+    assert json.loads(summary.read_text())["resolved_ids"] == ["shop-0"]
     # The same command with the same folder runs nothing again, and says the same.
     journal = (run / "journal.jsonl").read_bytes()
     assert bench.run(path, "--ids", ids, "--run", run) == found
