@@ -19,7 +19,6 @@ __all__ = [
     "FUEL",
     "FUEL_LEFT",
     "REFUEL",
-    "SHOW_STATE",
     "STATE",
     "TAKE_HITS",
     "fuelled",
@@ -42,7 +41,7 @@ FUEL_LEFT = f"{FUEL}.__self__.__length_hint__()"
 STATE = "__state__()"
 """Expression for a number that changes when what lasts between calls of `marked` code does: the
 caches, counters and registries in its module's variables, classes, closures and defaults."""
-SHOW_STATE = """
+_SHOW_STATE = """
 def __state__():
     from types import CellType, FunctionType, ModuleType
 
@@ -146,7 +145,7 @@ def marked(tree: ast.Module) -> tuple[ast.Module, list[ast.stmt]]:
     source = (
         f"__hits__ = set()\n{HIT} = __hits__.add\n"
         f"def __take__():\n    hits = sorted(__hits__)\n    __hits__.clear()\n    return hits"
-        f"{SHOW_STATE}"
+        f"{_SHOW_STATE}"
     )
     copy.body[_after_future(copy) : _after_future(copy)] = parse_module(source).body
     return copy, statements

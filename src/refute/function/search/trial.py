@@ -19,7 +19,6 @@ from refute.function.search.facts import CodeFacts, gather
 from refute.function.search.fuel import (
     FUEL_LEFT,
     REFUEL,
-    SHOW_STATE,
     STATE,
     TAKE_HITS,
     fuelled,
@@ -29,7 +28,6 @@ from refute.function.search.fuel import (
     stripped,
 )
 from refute.function.search.reach import names_in, neighbours, reachable
-from refute.function.search.rebound import assignments_from
 from refute.function.search.variants import Parts, Variants, compiled
 from refute.function.search.vocabulary import vocabulary
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
@@ -38,7 +36,6 @@ from refute.sandbox.equality import Expected, expect_test, matches
 from refute.sandbox.values import MalformedValue
 from refute.source.syntax import (
     Function,
-    find_function,
     functions_in,
     parse_expression,
     parse_module,
@@ -101,8 +98,6 @@ class Trial:
     expected: tuple[Expected, ...] = field(init=False)
     _variants: Variants | None = None
     """Known after `survey`; None too where the module must be loaded for each candidate."""
-    _rebound: tuple[ast.stmt, ...] = ()
-    """What is executed again for each variant: it is made of the function, on import."""
     _parts: Parts | None = None
     _setups: dict[tuple[int, bool], Code] = field(default_factory=dict)
 
@@ -204,7 +199,7 @@ class Trial:
         key = self.fuel, refuel
         if key not in self._setups:
             as_text = not takes_code(self.box)
-            self._setups[key] = _tank(self.fuel, refuel, as_text, self._rebound)
+            self._setups[key] = _tank(self.fuel, refuel, as_text)
         return self._setups[key]
 
     def _whole(self, edits: Sequence[Edit], tank: Code) -> tuple[Code, ...] | None:
@@ -351,45 +346,8 @@ class Trial:
         if base is not None and at_import is not None and not stateful:
             codes = tuple(code for code in base if isinstance(code, CodeType))
             if len(codes) == len(base):  # no source, which would be compiled elsewhere
-                at_import -= self._make_anew(at_import, codes, outcomes)
                 self._variants = Variants(self.tree, codes, frozenset(at_import))
         return outcomes, reached
-
-    def _make_anew(
-        self, at_import: set[int], base: tuple[CodeType, ...], outcomes: Sequence[Outcome]
-    ) -> set[int]:
-        """Of the statements that ran on import, those of the function, where it can be changed all
-        the same: nobody else needs what is made of it, and with that made anew, in the time of a
-        call, it does what it did."""
-        function = find_function(self.tree, self.entry_point)
-        own = set() if function is None else {id(n) for n in ast.walk(function)} & at_import
-        anew = assignments_from(self.tree, self.entry_point) if own else None
-        if not anew:
-            return set()
-        without = [stmt for stmt in self.tree.body if stmt not in anew]
-        copy, statements = marked(ast.Module(without, []))
-        parts = Parts(copy, self._needed).codes(())
-        if parts is None:
-            return set()
-        program = Program((_tank(AMPLE, True, False), *parts), self.entry_point)
-        limits = self.within(Limits(cpu=0.3, wall=2.0, memory=400 << 20))
-        (imported,) = self.box.run(program, [Expression(TAKE_HITS)], limits)
-        hits = _hits(imported, statements)
-        if hits is None or not own.isdisjoint(hits):
-            return set()
-        names = [ast.unparse(made.targets[0]) for made in anew.values()]
-        forget = parse_module("".join(f"globals().pop({name!r}, None)\n" for name in names)).body
-        self._rebound = (*forget, *anew.values())
-        shown = parse_module(SHOW_STATE).body
-        setup = _tank(self.fuel, False, False, [*self._rebound, *shown])
-        same = [Program(base, self.entry_point, setup=setup)] * 2  # the second finds it loaded
-        calls = [*self.calls, Expression(STATE)]
-        first, again = self.box.run_variants(same, calls, self.within(self.limits))
-        if again[:-1] == outcomes and again == first:
-            return own
-        self._rebound = ()
-        self._setups.clear()
-        return set()
 
     def _alone(self, test: UnitTest) -> Outcome:
         """Run a test on the unchanged code under test, in a process of its own."""
@@ -464,9 +422,9 @@ def _ended(outcome: Outcome) -> Outcome:
     return TimedOut() if dry else outcome
 
 
-def _tank(fuel: int, refuel: bool, as_text: bool, then: Sequence[ast.stmt] = ()) -> Code:
-    """Code that defines the fuel, and executes some statements more."""
-    tree = ast.Module([*(refuelling(fuel) if refuel else prelude(fuel)), *then], [])
+def _tank(fuel: int, refuel: bool, as_text: bool) -> Code:
+    """Code that defines the fuel."""
+    tree = ast.Module(refuelling(fuel) if refuel else prelude(fuel), [])
     code = compiled(tree)
     assert code is not None
     return ast.unparse(tree) if as_text else code
