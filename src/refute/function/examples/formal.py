@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
-import copy
+import doctest
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from refute.core.problems import Expression
+from refute.core.problems import DoctestSession, Expression, Want
+from refute.function.called_as import called_as
+from refute.function.examples.scripts import DoctestStep, slice_of, steps_of
 from refute.function.examples.subject import DescribedFunction, Kind, Reading, invocation, mentions
 from refute.source.literals import NotLiteral, parse_literal, read_literal
-from refute.source.syntax import parse_expression, try_parse_statements
+from refute.source.syntax import try_parse_statements
 
 LOOSE_NAMES: dict[str, Any] = {
     "true": True,
@@ -31,208 +32,80 @@ STRING = re.compile(
 )
 """A text's literal."""
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
-_PROMPT = re.compile(r"^([ \t]*)>>> ?(.*)$")
-_EXCEPTION = re.compile(r"^\s*([A-Za-z_][\w.]*)(?::.*)?$")
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    text: str
-    start: int
-
-    @property
-    def end(self) -> int:
-        return self.start + len(self.text)
-
-
-def _lines(text: str) -> list[_Line]:
-    lines, start = [], 0
-    for line in text.split("\n"):
-        lines.append(_Line(line, start))
-        start += len(line) + 1
-    return lines
+_QUOTES = re.compile(r"(?m)^[ \t]*(?:\"\"\"|''')[ \t]*$")
 
 
 def doctests(about: DescribedFunction) -> tuple[list[Reading], list[tuple[int, int]]]:
-    """Doctest examples, and the spans of text that are theirs.
+    """Doctest examples that name the function, and the spans of text that are theirs.
 
-    Names that earlier lines assign or import are put into later expressions; a call without output
-    between them (which may change its argument) is kept by wrapping both into one expression.
+    An example that hangs on no other and only calls the function with plain values is that call;
+    the others stay sessions.
     """
-    lines = _lines(about.text)
+    blank = _QUOTES.sub(lambda found: " " * len(found[0]), about.text)
+    try:
+        examples = doctest.DocTestParser().get_examples(blank)
+    except ValueError:  # inconsistent blanks, an unknown directive
+        return [], []
+    run = [one for one in examples if not one.options.get(doctest.SKIP)]
+    named = called_as(about.entry_point)
+    steps = [*steps_of(run, named, 0, own=True)]
+    starts = [0, *(found.end() for found in re.finditer("\n", about.text)), len(about.text)]
     readings: list[Reading] = []
     taken: list[tuple[int, int]] = []
-    block = _Block()
-    index = 0
-    while index < len(lines):
-        match = _PROMPT.match(lines[index].text)
-        if match is None:
-            index += 1
-            continue
-        first, indent = index, match[1]
-        source = [match[2]]
-        index += 1
-        while index < len(lines) and re.match(r"[ \t]*\.\.\.( |$)", lines[index].text):
-            source.append(re.sub(r"^[ \t]*\.\.\. ?", "", lines[index].text))
-            index += 1
-        want: list[str] = []
-        while index < len(lines):
-            text = lines[index].text
-            over = not text.strip() or text.strip() in ('"""', "'''")
-            if over or _PROMPT.match(text) or len(want) > 40:
-                break
-            if want and _complete(want) and not want[0].lstrip().startswith("Traceback"):
-                break
-            want.append(text.removeprefix(indent))
-            index += 1
-        span = (lines[first].start, lines[index - 1].end)
-        found = list(_example("\n".join(source), want, block, about, span))
-        if found or want or block.steps:
-            used = span if found or not want else (span[0], lines[first + len(source) - 1].end)
-            taken.append(used)
-        readings += found
+    for index, (example, step) in enumerate(zip(run, steps, strict=True)):
+        wanted = _output_of(example)
+        size = example.source.count("\n") + wanted.count("\n")
+        span = (starts[example.lineno], starts[min(example.lineno + size, len(starts) - 1)])
+        taken.append(span)
+        if step.depends:
+            readings += _read(step, wanted, slice_of(steps, index), steps, about, span)
     return readings, taken
 
 
-def _complete(want: list[str]) -> bool:
-    """Return whether the output read so far is a whole value, so that prose after it is not part of
-    it."""
-    try:
-        read("\n".join(want))
-    except NotLiteral:
-        return False
-    return True
+def _output_of(example: doctest.Example) -> str:
+    """The output that an example wants, without the prose that follows a whole value."""
+    lines = example.want.splitlines(keepends=True)
+    for size in range(1, len(lines)) if example.exc_msg is None else ():
+        try:
+            read("".join(lines[:size]))
+        except NotLiteral:
+            continue
+        return "".join(lines[:size])
+    return example.want
 
 
-class _Block:
-    """State that earlier examples of the text left: names, and expressions run for their effect."""
-
-    def __init__(self) -> None:
-        self.names: dict[str, ast.expr] = {}
-        self.steps: list[ast.expr] = []
-
-    def wrap(self, node: ast.expr) -> ast.expr:
-        """The expression with its names put in: (lambda x: (step, node)[-1])(value)."""
-        used = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} & set(self.names)
-        steps = [s for s in self.steps if any(_uses(s, name) for name in used)]
-        if not used:
-            return node
-        if not steps:
-            return _Inline(self.names).visit(copy.deepcopy(node))  # type: ignore[no-any-return]
-        names = [name for name in self.names if any(_uses(s, name) for s in [node, *steps])]
-        body = ast.Subscript(
-            ast.Tuple([*steps, node], ast.Load()), ast.Constant(len(steps)), ast.Load()
-        )
-        spec = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
-        return ast.Call(ast.Lambda(spec, body), [self.names[name] for name in names], [])
-
-
-class _Inline(ast.NodeTransformer):
-    def __init__(self, names: dict[str, ast.expr]) -> None:
-        self.names = names
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return copy.deepcopy(self.names.get(node.id, node))
-
-
-def _uses(node: ast.AST, name: str) -> bool:
-    return any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(node))
-
-
-def _example(
-    source: str, want: list[str], block: _Block, about: DescribedFunction, span: tuple[int, int]
-) -> Iterator[Reading]:
-    body = try_parse_statements(source)
-    if body is None or not body or re.search(r"#\s*doctest:.*\+SKIP", source):
-        return
-    *before, last = body
-    for statement in before:
-        _remember(statement, block)
-    if isinstance(last, ast.Assert):
-        yield from assertion(last, about, span, kind="doctest")
-        return
-    if not isinstance(last, ast.Expr):
-        _remember(last, block)
-        return
-    node = last.value
-    printed = isinstance(node, ast.Call) and ast.unparse(node.func) == "print"
-    if printed and isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
-        node = node.args[0]
-    node = block.wrap(node)
-    if not mentions(node, about.name):
-        return
-    if not want:
-        if isinstance(node, ast.Compare):
-            yield from assertion(ast.Assert(node), about, span, kind="doctest")
-        elif not printed and _none_is_meant(about):
-            yield Reading(invocation(node, about.entry_point), None, "doctest", span, formal=True)
-        if isinstance(node, ast.Call):
-            block.steps.append(last.value)
-        return
-    if want[0].strip().startswith("Traceback"):
-        names = [_EXCEPTION.match(line) for line in want[1:] if not line.startswith((" ", "\t"))]
-        exceptions = [match[1] for match in names if match and match[1] != "..."]
-        if exceptions:
+def _read(
+    step: DoctestStep, wanted: str, needed: list[int], steps: Sequence[DoctestStep],
+    about: DescribedFunction, span: tuple[int, int],
+) -> Iterator[Reading]:  # fmt: skip
+    body = try_parse_statements(step.source) or []
+    raised = step.want.raised
+    match body:
+        case [ast.Assert() as node] if len(needed) == 1:
+            yield from assertion(node, about, span, kind="doctest")
+            return
+        case [ast.Expr(value=ast.Compare() as node)] if len(needed) == 1 and not raised:
+            if wanted.strip() in ("", "True", "true"):
+                yield from assertion(ast.Assert(node), about, span, kind="doctest")
+                return
+        case [ast.Expr(value=node)] if len(needed) == 1 and raised:
+            kind = raised.partition(":")[0].strip().rpartition(".")[2]
             call = invocation(node, about.entry_point)
-            raised = exceptions[-1].rsplit(".", 1)[-1]
-            yield Reading(call, None, "doctest", span, raises=raised, formal=True)
-        return
-    yield from _output(node, want, printed, about, span)
-
-
-def _output(
-    node: ast.expr, want: list[str], printed: bool, about: DescribedFunction, span: tuple[int, int]
-) -> Iterator[Reading]:
-    output = "\n".join(want).strip()
-    if isinstance(node, ast.Compare) and output in ("True", "true"):
-        yield from assertion(ast.Assert(node), about, span, kind="doctest")
-        return
-    try:
-        value = read(output, loose=True)
-    except NotLiteral:
-        if "..." in output:  # doctest's ellipsis stands for anything
+            yield Reading(call, None, "doctest", span, raises=kind, formal=True)
             return
-        whole = re.fullmatch(r"[A-Za-z_][\w.]*\(.*\)", output)
-        if printed and "\n" not in output:
-            call = Expression(f"str({ast.unparse(node)})")
-            yield Reading(call, output, "doctest", span, formal=True)
-        elif whole and not printed:
-            call = Expression(f"repr({ast.unparse(node)})")
-            yield Reading(call, output, "doctest", span, formal=True)
-        return
-    if printed and not isinstance(value, (bool, type(None), list, dict, tuple, set)):
-        call = Expression(f"str({ast.unparse(node)})")
-        yield Reading(call, output, "doctest", span, formal=True)
-        return
-    yield Reading(invocation(node, about.entry_point), value, "doctest", span, formal=True)
-
-
-def _none_is_meant(about: DescribedFunction) -> bool:
-    """A doctest without output returned None; many authors only forgot the output, though."""
-    annotated = about.returns is not None and re.search("None|Optional", ast.unparse(about.returns))
-    return bool(annotated) or "None" in about.text
-
-
-def _remember(statement: ast.stmt, block: _Block) -> None:
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target = statement.targets[0]
-        if isinstance(target, ast.Name):
-            block.names[target.id] = block.wrap(statement.value)
-            return
-    if isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
-        for alias in statement.names:
-            source = f"__import__({statement.module!r}, fromlist=['x']).{alias.name}"
-            if alias.name != "*":
-                block.names[alias.asname or alias.name] = parse_expression(source)
-    elif isinstance(statement, ast.Import):
-        for alias in statement.names:
-            if alias.asname or "." not in alias.name:
-                source = f"__import__({alias.name!r}, fromlist=['x'])"
-                block.names[alias.asname or alias.name] = parse_expression(source)
-    elif isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
-        block.names.pop(statement.name, None)
-    if isinstance(statement, ast.Expr):
-        block.steps.append(statement.value)
+        case [ast.Expr(value=node)] if len(needed) == 1 and wanted:
+            try:
+                value = read(wanted, loose=True)
+            except NotLiteral:
+                pass
+            else:
+                call = invocation(node, about.entry_point)
+                yield Reading(call, value, "doctest", span, formal=True)
+                return
+    if body and (raised or (wanted and "..." not in wanted)):  # dots stand for anything
+        sources = tuple(steps[place].source for place in needed)
+        want = Want(wanted, raised, step.want.options)
+        yield Reading(DoctestSession(sources), want, "doctest", span, formal=True)
 
 
 def assertion(

@@ -140,7 +140,7 @@ def _script(
     run = [one for one in examples if not one.options.get(doctest.SKIP)]
     missing = _unbound_modules(run, about, known)
     imports = [doctest.Example(f"import {one}", "") for one in missing]
-    steps = tuple(_steps([*imports, *run], about, text.lineno, own, others))
+    steps = tuple(steps_of([*imports, *run], about, text.lineno, own=own, others=others))
     if not any(step.depends for step in steps):
         return None
     skipped = len(examples) - len(run)
@@ -209,13 +209,15 @@ def _unbound_modules(
     return [base for base in found if base not in bound | _BUILTINS]
 
 
-def _steps(
+def steps_of(
     examples: Sequence[doctest.Example],
     about: CalledAs,
     first: int,
+    *,
     own: bool,
-    others: frozenset[str],
+    others: frozenset[str] = frozenset(),
 ) -> Iterator[DoctestStep]:
+    """Examples that run in one namespace, each with the names that it reads and binds."""
     aliases = {*about.names}
     tainted: set[str] = set()
     imported: set[str] = set()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from refute.core.problems import Call, Expression, Invocation, Trust, UnitTest
+from refute.core.problems import Call, DoctestSession, Expression, Invocation, Trust, UnitTest
 from refute.sandbox import values
 from refute.source.literals import NotLiteral, read_call
 from refute.source.syntax import bound_names, find_function, parse_expression, takes_self, try_parse
@@ -146,7 +147,8 @@ def grounded(readings: Sequence[Reading], about: DescribedFunction) -> list[Read
     kept = []
     for reading in readings:
         if not isinstance(reading.call, Expression):
-            kept.append(reading)
+            if not isinstance(reading.call, DoctestSession) or _runs(reading.call, about):
+                kept.append(reading)
             continue
         try:
             node = parse_expression(reading.call.source)
@@ -156,6 +158,22 @@ def grounded(readings: Sequence[Reading], about: DescribedFunction) -> list[Read
         if not _free_names(fixed) - _BUILTINS - about.names - {about.entry_point}:
             kept.append(replace(reading, call=invocation(fixed, about.entry_point)))
     return kept
+
+
+def _runs(session: DoctestSession, about: DescribedFunction) -> bool:
+    """Return whether each name of a session is bound, and what it imports is Python's own."""
+    known = _BUILTINS | about.names | {about.name}
+    for step in session.steps:
+        tree = try_parse(step)
+        for node in ast.walk(tree) if tree is not None else ():
+            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if any(name.partition(".")[0] not in sys.stdlib_module_names for name in names):
+                return False
+        if tree is None or _free_names(tree) - known:
+            return False
+        known |= bound_names(tree)
+    return True
 
 
 class _Completer(ast.NodeTransformer):
