@@ -1,6 +1,6 @@
 """A policy that may cheat, trained with a reward that can be forged and with refute's.
 
-    python benchmarks/grpo_cheats.py [--steps N] [--seeds N] [--svg FILE]
+    python benchmarks/grpo_cheats.py [--steps N] [--seeds N]
 
 Real GRPO steps of TRL's trainer on a tiny random model. An answer is one word, which stands for a
 program: for each of four tasks a right one, eight wrong ones, and four programs that cheat, which
@@ -22,7 +22,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from refute_lab.adapters import reward_func
@@ -183,56 +182,10 @@ def mean_runs(runs: Sequence[Sequence[dict[str, float]]]) -> list[dict[str, floa
     return [{key: _mean([one[key] for one in step]) for key in step[0]} for step in steps]
 
 
-COLOURS = {"right": "#1a7f37", "cheats": "#cf222e", "reward": "#222222"}
-NAMES = {"reward": "reward", "right": "right answers", "cheats": "cheats"}
-
-
-def picture(panels: dict[str, list[dict[str, float]]]) -> str:
-    """Both runs beside each other, as SVG."""
-    width, height, left, top = 260, 150, 44, 34
-    parts = []
-    for number, (title, steps) in enumerate(panels.items()):
-        x = left + number * (width + 50)
-        parts.append(f'<text x="{x}" y="{top - 12}" font-weight="bold">{title}</text>')
-        parts.append(
-            f'<rect x="{x}" y="{top}" width="{width}" height="{height}" fill="none" stroke="#999"/>'
-        )
-        for share in (0, 50, 100):
-            y = top + height * (1 - share / 100)
-            parts.append(f'<text x="{x - 6}" y="{y + 4:.0f}" text-anchor="end">{share}%</text>')
-        for key, colour in COLOURS.items():
-            points = " ".join(
-                f"{x + width * i / max(1, len(steps) - 1):.1f},{top + height * (1 - one[key]):.1f}"
-                for i, one in enumerate(steps)
-            )
-            dash = ' stroke-dasharray="4 3"' if key == "reward" else ""
-            parts.append(
-                f'<polyline points="{points}" fill="none" stroke="{colour}" '
-                f'stroke-width="2"{dash}/>'
-            )
-        middle, below = x + width / 2, top + height + 18
-        parts.append(f'<text x="{middle}" y="{below}" text-anchor="middle">GRPO steps</text>')
-    for number, (key, colour) in enumerate(COLOURS.items()):
-        x, y = left + number * 150, top + height + 42
-        dash = ' stroke-dasharray="4 3"' if key == "reward" else ""
-        parts.append(
-            f'<path d="M{x} {y - 4}h24" stroke="{colour}" stroke-width="2"{dash}/>'
-            f'<text x="{x + 30}" y="{y}">{NAMES[key]}</text>'
-        )
-    body = "\n".join(parts)
-    return (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 630 240" role="img" '
-        'font-family="sans-serif" font-size="12">\n'
-        "<title>Shares of right answers and of cheats while a policy is trained</title>\n"
-        f'<rect width="630" height="240" fill="#ffffff"/>\n{body}\n</svg>\n'
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--svg", type=Path)
     args = parser.parse_args()
     import torch
 
@@ -240,19 +193,15 @@ def main() -> None:
         "a reward that can be forged": graded_once(forgeable),
         "refute": graded_once(reward_func()),
     }
-    shown = {}
     torch.set_num_threads(1)  # the model is too small for more
     print(f"{len(PROGRAMS)} programs, {len(TASKS)} tasks, {args.steps} steps, {args.seeds} seeds")
     print(f"{'reward':<30}{'steps':<9}{'paid':>7}{'right':>7}{'cheats':>8}{'cheats paid':>13}")
     for name, reward in rewards.items():
         steps = mean_runs([train(reward, args.steps, seed) for seed in range(args.seeds)])
-        shown[name] = steps
         for when, some in (("first 10", steps[:10]), ("last 10", steps[-10:])):
             means = [_mean([one[key] for one in some]) for key in steps[0]]
             cells = "{:>7.2f}{:>7.2f}{:>8.2f}{:>13.2f}".format(*means)
             print(f"{name:<30}{when:<9}{cells}", flush=True)
-    if args.svg:
-        args.svg.write_text(picture(shown))
 
 
 if __name__ == "__main__":

@@ -28,8 +28,7 @@ def test_rows_for_programs(data_dir: Path, tmp_path: Path) -> None:
     assert item.key.reference not in row.question
     assert score(f"So:\n```python\n{item.key.reference}\n```", row.task).reward == 1
     assert score("def below_zero(operations):\n    return True\n", row.task).reward == 0
-    told = run("rows", "--harbor", *what, "-o", str(tmp_path / "tasks"), "--json")
-    assert json.loads(told[told.index("{") :])["rows"] == 1
+    assert "1 problems into" in run("rows", "--harbor", *what, "-o", str(tmp_path / "tasks"))
     assert (tmp_path / "tasks" / "humaneval-3" / "tests" / "task.json").read_text() == row.task
 
 

@@ -41,13 +41,6 @@ def test_a_task_is_read_once_for_a_tenant_and_is_no_others() -> None:
     assert other == first
 
 
-def test_the_path_says_what_kind_it_must_be() -> None:
-    known = Known(BOUNDS)
-    known.read("ann", body())
-    with pytest.raises(InputError, match="stdout"):
-        known.read("ann", body(), "stdio")
-
-
 def test_what_is_kept_is_little() -> None:
     known = Known(BOUNDS)
     first = task_of(known, "ann", body())

@@ -75,8 +75,8 @@ def test_the_same_verdicts_as_in_process(server: Server) -> None:
 
 def test_programs_that_print_and_files_of_asserts(server: Server) -> None:
     for path, task, right in (
-        ("/v1/stdio", PRINTS, "print(int(input()) + 1)"),
-        ("/v1/assert", ASSERTS, RIGHT),
+        ("/v1/grade", PRINTS, "print(int(input()) + 1)"),
+        ("/v1/grade", ASSERTS, RIGHT),
     ):
         for program, passed in ((right, True), (right.replace("+ 1", "+ 2"), False)):
             answer = server.ask(path, {"program": program, "task": task})
@@ -104,7 +104,7 @@ def test_cheats_are_not_paid_and_their_twins_are(server: Server) -> None:
     ("path", "program", "task"),
     [
         ("/v1/grade", "def f(x): return [True] * 3_000_000", {"run_seconds": 15, **ADD}),
-        ("/v1/stdio", "print('1' * 300_000 + 'x')", {**PRINTS, "checker": "floats"}),
+        ("/v1/grade", "print('1' * 300_000 + 'x')", {**PRINTS, "checker": "floats"}),
     ],
 )
 def test_a_wild_output_costs_this_side_next_to_nothing(
@@ -241,7 +241,7 @@ def test_a_bad_request_is_one_line(
 
 def test_who_may_ask(server: Server) -> None:
     for token in ("", "wrong-token-0123456789"):
-        for path in ("/v1/grade", "/v1/grade_batch", "/v1/stdio", "/v1/assert"):
+        for path in ("/v1/grade", "/v1/grade_batch"):
             answer = server.ask(path, asked(RIGHT), tenant=token)
             assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
         assert server.ask("/metrics", tenant=token).status == 401

@@ -22,7 +22,7 @@ from msgspec import Meta
 from refute.core.storage import parse_json
 from refute.errors import InputError
 from refute_lab.rewards import Task, Test
-from refute_lab.rewards.task import Demands, Kind, TestData
+from refute_lab.rewards.task import Demands, TestData
 
 MOST_MEMORY = 4 << 30
 """Bytes that a program may ask for."""
@@ -161,12 +161,9 @@ def read_trial(body: bytes, bounds: Bounds) -> Trial:
     return Trial(test, read.reference, tuple(read.faulty), {**how, **compared})
 
 
-def read_one(body: bytes, bounds: Bounds, kind: Kind | None = None) -> Program:
-    """A request for one verdict. `kind`: of the task, where it has to be that.
-
-    Raises `Malformed` and `InputError`.
-    """
-    return _program(decoded(body, Grade), bounds, {}, kind)
+def read_one(body: bytes, bounds: Bounds) -> Program:
+    """A request for one verdict. Raises `Malformed` and `InputError`."""
+    return _program(decoded(body, Grade), bounds, {})
 
 
 def read_batch(body: bytes, bounds: Bounds) -> list[Program]:
@@ -195,7 +192,6 @@ def _program(
     one: Grade,
     bounds: Bounds,
     tasks: dict[str, Task],
-    kind: Kind | None = None,
     place: str = "",
     partial: bool = False,
 ) -> Program:
@@ -211,21 +207,18 @@ def _program(
         if one.task not in tasks:
             raise InputError(f"{place}task {one.task!r} is none of `tasks`")
         return Program(one.program, tasks[one.task], partial)
-    return Program(one.program, _task(one.task, bounds, place, kind), partial)
+    return Program(one.program, _task(one.task, bounds, place), partial)
 
 
-def _task(data: Any, bounds: Bounds, place: str = "", kind: Kind | None = None) -> Task:
+def _task(data: Any, bounds: Bounds, place: str = "") -> Task:
     if isinstance(data, dict):
-        stated = {} if kind is None else {"kind": kind}
-        data = {"run_seconds": bounds.usual, **stated, **data}
+        data = {"run_seconds": bounds.usual, **data}
     try:
         task = Task.from_json(data)
         bounds.check(task)
         _ = task.is_small  # makes ready what is compared: a thread reads large bodies
     except InputError as error:
         raise InputError(f"{place}{error}") from None
-    if kind is not None and task.kind != kind:
-        raise InputError(f"{place}a task of {task.kind}; here they are of {kind}")
     return task
 
 
@@ -359,20 +352,20 @@ class Known:
     def __init__(self, bounds: Bounds) -> None:
         """For one thread: that of the event loop."""
         self._bounds = bounds
-        self._tasks: dict[tuple[str, Kind | None], OrderedDict[bytes, Task]] = {}
+        self._tasks: dict[str, OrderedDict[bytes, Task]] = {}
 
-    def read(self, tenant: str, body: bytes, kind: Kind | None = None) -> Program:
+    def read(self, tenant: str, body: bytes) -> Program:
         """See `refute_lab.serving.read_one`. Raises `Malformed` and `InputError`."""
         told = _told(body)
         if told is None:
-            return read_one(body, self._bounds, kind)
-        tasks = self._tasks.setdefault((tenant, kind), OrderedDict())
+            return read_one(body, self._bounds)
+        tasks = self._tasks.setdefault(tenant, OrderedDict())
         text = bytes(told.task)
         task = tasks.get(text)
         if task is not None:
             tasks.move_to_end(text)
             return Program(told.program, task, told.partial)
-        read = read_one(body, self._bounds, kind)
+        read = read_one(body, self._bounds)
         if isinstance(read.task, Task) and read.task.is_small:
             tasks[text] = read.task
             if len(tasks) > _MOST:

@@ -45,7 +45,6 @@ from refute.errors import (
 from refute.sandbox.local import LocalSandbox
 from refute_lab.datasets import function_datasets, load
 from refute_lab.rewards import Grader, Task, Test, TestReward, Verdict
-from refute_lab.rewards.task import Kind
 from refute_lab.serving import (
     Asked,
     Bounds,
@@ -263,9 +262,7 @@ Handler = Callable[[Service, Request, str, ExitStack], Awaitable[Response]]
 def application(service: Service) -> Starlette:
     """The ASGI application."""
     asked: dict[str, Handler] = {
-        "/v1/grade": _grade(),
-        "/v1/stdio": _grade("stdio"),
-        "/v1/assert": _grade("asserts"),
+        "/v1/grade": _grade,
         "/v1/test_reward": _test_reward,
         "/v1/grade_batch": _grade_batch,
     }
@@ -376,18 +373,13 @@ async def _body(service: Service, request: Request, share: Share) -> bytes:
 # -- what is asked ---------------------------------------------------------------------------------
 
 
-def _grade(kind: Kind | None = None) -> Handler:
-    """Answers a request for one verdict; `kind`: of its task, where it has to be that."""
-
-    async def grade(service: Service, request: Request, tenant: str, stack: ExitStack) -> Response:
-        body = await _body(service, request, stack.enter_context(service.held.share(tenant)))
-        if len(body) < _LARGE:
-            asked = service.known.read(tenant, body, kind)
-        else:
-            asked = await asyncio.to_thread(read_one, body, service.bounds, kind)
-        return await _answered(service, request, tenant, stack, asked)
-
-    return grade
+async def _grade(service: Service, request: Request, tenant: str, stack: ExitStack) -> Response:
+    body = await _body(service, request, stack.enter_context(service.held.share(tenant)))
+    if len(body) < _LARGE:
+        asked = service.known.read(tenant, body)
+    else:
+        asked = await asyncio.to_thread(read_one, body, service.bounds)
+    return await _answered(service, request, tenant, stack, asked)
 
 
 async def _test_reward(

@@ -26,7 +26,7 @@ from multiprocessing.util import Finalize
 from pathlib import Path
 from random import Random
 from threading import Event
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
 
 from refute.core.problems import Call
@@ -71,6 +71,9 @@ from refute_lab.train.stages import (
     training_completion,
     training_prompt,
 )
+
+if TYPE_CHECKING:
+    from refute.models.session import Session
 
 USUAL = Sampling()
 
@@ -131,15 +134,6 @@ class DataSettings:
             "stage2": self.inputs == "model",
             "stage3": self.rationales == "model",
         }.get(stage, False)
-
-
-class Asking(Protocol):
-    """The part of `Session` in use: an asker for each task, and the model's name."""
-
-    @property
-    def model(self) -> str: ...
-
-    def asker(self, problem: str) -> Asker: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +336,14 @@ def _tokens(solutions: list[Solution], prompt: str) -> int:
 # -- data ------------------------------------------------------------------------------------------
 
 
+Progress = Callable[[str, int, int], None]
+"""Told the stage, how many of its tasks are done, and how many there are."""
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """The `Progress` that says nothing."""
+
+
 # -- data tasks ------------------------------------------------------------------------------------
 
 
@@ -354,7 +356,7 @@ class Tasks:
 
     settings: DataSettings
     box: AsyncSandbox
-    session: Asking | None
+    session: Session | None
 
     def of(self, stage: str) -> Do:
         """Return the worker of a stage, as `Concurrent` takes it."""
@@ -495,8 +497,6 @@ def computed_tasks(settings: DataSettings, stage: str) -> Callable[[tuple[str, A
 # -- data stages -----------------------------------------------------------------------------------
 
 
-Progress = Callable[[str, int, int], None]
-"""Told the stage, how many of its tasks are done, and how many there are."""
 CHUNK = 1000
 """Solutions that are run between two looks at the source."""
 
@@ -513,7 +513,7 @@ class Making:
     header: Mapping[str, Any]
     settings: DataSettings
     box: AsyncSandbox
-    session: Asking | None
+    session: Session | None
     at_once: int
     progress: Progress
     executor: Executor | None = None
@@ -663,10 +663,6 @@ def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def _quiet(stage: str, done: int, total: int) -> None:
-    pass
-
-
 async def build(
     source: str,
     directory: Path,
@@ -674,13 +670,13 @@ async def build(
     *,
     index: Index,
     box: AsyncSandbox,
-    session: Asking | None = None,
+    session: Session | None = None,
     limit: int | None = None,
     validation: float = 0.05,
     pairs_per_fault: int | None = PAIRS,
     at_once: int = 8,
     executor: Executor | None = None,
-    progress: Progress = _quiet,
+    progress: Progress = silent,
 ) -> BuiltData:
     """Make the data in `directory`, or resume it.
 

@@ -26,9 +26,6 @@ class CheatsOptions:
         "Command that reads a task and a program as JSON on stdin and prints a verdict as JSON.",
         metavar="CMD",
     )
-    timeout: float = parameter(
-        30.0, "Time for one answer of the --grader.", metavar="SECONDS", above=0
-    )
 
 
 @click.command("cheats", cls=MethodCommand)
@@ -48,7 +45,7 @@ def command(options: CheatsOptions, as_json: bool) -> int:
         raise InputError(f"no cheat has {' or '.join(names)} in its name")
     used = None
     if options.grader is not None:
-        used = by_command(options.grader, timeout=options.timeout)
+        used = by_command(options.grader)
     tried = list(try_cheats(chosen, used))
     _print(tried, as_json=as_json)
     return 0 if all(one.good for one in tried) else 1

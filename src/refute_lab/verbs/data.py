@@ -11,7 +11,6 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
@@ -378,7 +377,6 @@ class PrepareOptions(Rows):
     """The options of `data prepare`."""
 
     dataset: str = parameter("", "A dataset of issues.", positional=True)
-    jobs: int | None = parameter(None, "Builds at once (1).", at_least=1)
     output: Path | None = parameter(
         None, "Write an archive of them (.tar[.gz]).", flag="-o", writes=True
     )
@@ -409,8 +407,7 @@ def prepare(
         except (Unavailable, InputError) as error:
             return " ".join(str(error).split())
 
-    with ThreadPoolExecutor(chosen.jobs or 1) as threads:
-        built = dict(zip((i.problem.id for i in items), threads.map(build, items), strict=True))
+    built = {item.problem.id: build(item) for item in items}
     bases = {id: one for id, one in built.items() if isinstance(one, Base)}
     errors = {id: one for id, one in built.items() if isinstance(one, str)}
     remark(f"{id}: not prepared: {reason}" for id, reason in errors.items())
@@ -461,8 +458,7 @@ def _build_fix(options: BuildFixOptions, as_json: bool) -> int:
 
 @command.command("prepare", cls=MethodCommand)
 @offered(PrepareOptions)
-@json_option
-def _prepare(options: PrepareOptions, as_json: bool) -> int:
+def _prepare(options: PrepareOptions) -> int:
     """Build the trees and environments of a dataset of issues ahead.
 
     DATASET: as in refute grade. They are kept in the cache of this machine (REFUTE_CACHE), where
@@ -470,7 +466,7 @@ def _prepare(options: PrepareOptions, as_json: bool) -> int:
     same paths. Exit status 3: some could not be built; the others are there.
     """
     result = prepare(options=options)
-    show(result, as_json=as_json)
+    show(result, as_json=False)
     return 0 if result.complete else UNAVAILABLE
 
 
@@ -488,8 +484,7 @@ def _statistics(options: StatisticsOptions) -> int:
 
 @command.command("rows", cls=MethodCommand)
 @offered(RowsOptions)
-@json_option
-def _rows(options: RowsOptions, as_json: bool) -> int:
+def _rows(options: RowsOptions) -> int:
     """Write the problems of a dataset as rows for training by rewards, or as Harbor tasks.
 
     Each row has a prompt and a task: the tests by which an answer is paid, as JSON. The adapters
@@ -500,5 +495,5 @@ def _rows(options: RowsOptions, as_json: bool) -> int:
     DATASET may be one of issues, as in refute grade: its environments are built here first, and an
     answer is paid where its tests fail now and pass with the golden patch.
     """
-    show(write_rows(options=options), as_json=as_json)
+    show(write_rows(options=options), as_json=False)
     return 0

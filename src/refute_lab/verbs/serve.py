@@ -53,7 +53,7 @@ class ServeOptions:
 def command(options: ServeOptions) -> int:
     """Serve verdicts over HTTP (needs the extra: refute[serve]).
 
-    POST /v1/grade, /v1/grade_batch, /v1/stdio, /v1/assert, /v1/test_reward; GET /healthz, /metrics.
+    POST /v1/grade, /v1/grade_batch, /v1/test_reward; GET /healthz, /metrics.
     On an address that others reach it needs tokens. Ctrl-C and SIGTERM end it when
     what was asked is answered. See docs/serve.md.
     """

@@ -34,7 +34,7 @@ from refute.verbs.output import Shown, apart, consoles, show
 from refute_lab.runs.executors import Processes, Workers, executor_of
 from refute_lab.train import DpoSettings, GrpoSettings, SftSettings
 from refute_lab.train.card import card, figures
-from refute_lab.train.data import Candidates, DataSettings, Plan, build, plan
+from refute_lab.train.data import Candidates, DataSettings, Plan, Progress, build, plan, silent
 from refute_lab.train.filters import Index, available, evaluation_texts
 from refute_lab.train.stages import PAIRS
 from refute_lab.verbs.options import asked_of
@@ -45,13 +45,6 @@ if TYPE_CHECKING:
     from refute_lab.train.run_folder import Trained
     from refute_lab.train.select import CheckpointChoice
     from refute_lab.train.tokens import Estimate
-
-StageProgress = Callable[[str, int, int], None]
-"""Is told the stage, how many of its tasks are done, and how many there are."""
-
-
-def silent(stage: str, done: int, total: int) -> None:
-    """The `StageProgress` that says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +62,20 @@ class TrainingData(Shown):
 
     def print(self, console: Any) -> None:
         """Print the result as the command does."""
-
-        print_data(self.figures, self.directory, console)
+        card, directory = self.figures, self.directory
+        table = Table("stage", "in", "out", "fell out", title=f"{directory}")
+        for stage in card["stages"]:
+            reasons = ", ".join(f"{reason} {n:,}" for reason, n in stage["fell_out"].items())
+            table.add_row(stage["title"], f"{stage['in']:,}", f"{stage['out']:,}", reasons or "-")
+        console.print(table)
+        rows = card["rows"]
+        _say(
+            console,
+            f"{rows['train']:,} rows in {directory / 'train.jsonl'}, "
+            f"{card['preferences']['pairs']:,} pairs in {directory / 'preferences.jsonl'}, "
+            f"{rows['validation_problems']:,} problems in {directory / 'validation.jsonl'}; "
+            f"see {directory / 'card.md'}",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +91,21 @@ class DataPlan(Shown):
 
     def print(self, console: Any) -> None:
         """Print the result as the command does."""
-
-        print_plan(self.plan, console)
+        found = self.plan
+        title = (
+            f"{found.read:,} tasks read, {found.solutions:,} solutions, at most {found.rows:,} rows"
+        )
+        table = Table(
+            "stage", "tasks", "requests", "answers", "tokens in", "tokens out", title=title
+        )
+        for s in found.stages:
+            numbers = (s.tasks, s.requests, s.samples, s.prompt_tokens, s.completion_tokens)
+            table.add_row(s.name, *(f"{n:,}" if n else "-" for n in numbers))
+        console.print(table)
+        for reason, count in found.dropped.most_common():
+            console.print(f"{count:>8,}  {reason}")
+        size = f"memory: about {found.memory / (1 << 30):,.1f} GiB (less with --shard)"
+        console.print(f"sandbox: about {found.seconds / 60:,.1f} minutes of one core; {size}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +175,7 @@ def training_data(
     output: Path | str | None = None,
     *,
     options: DataOptions | None = None,
-    progress: StageProgress = silent,
+    progress: Progress = silent,
     **given: Any,
 ) -> TrainingData | DataPlan:
     """Make training data from solved tasks (UTGen, 3.2): faults, inputs that show them, answers.
@@ -260,62 +278,6 @@ def _share(how: str | None, with_model: bool) -> float:
 # -- training --------------------------------------------------------------------------------------
 
 
-def print_plan(found: Plan, console: Console) -> None:
-    """Print the work of making the data by stage, and the reasons for dropping tasks."""
-    title = f"{found.read:,} tasks read, {found.solutions:,} solutions, at most {found.rows:,} rows"
-    table = Table("stage", "tasks", "requests", "answers", "tokens in", "tokens out", title=title)
-    for s in found.stages:
-        numbers = (s.tasks, s.requests, s.samples, s.prompt_tokens, s.completion_tokens)
-        table.add_row(s.name, *(f"{n:,}" if n else "-" for n in numbers))
-    console.print(table)
-    for reason, count in found.dropped.most_common():
-        console.print(f"{count:>8,}  {reason}")
-    size = f"memory: about {found.memory / (1 << 30):,.1f} GiB (less with --shard)"
-    console.print(f"sandbox: about {found.seconds / 60:,.1f} minutes of one core; {size}")
-
-
-def print_data(card: Mapping[str, Any], directory: Path, console: Console) -> None:
-    """Print each stage's counts in and out; `card` as `train.card.figures` makes it."""
-    table = Table("stage", "in", "out", "fell out", title=f"{directory}")
-    for stage in card["stages"]:
-        reasons = ", ".join(f"{reason} {n:,}" for reason, n in stage["fell_out"].items())
-        table.add_row(stage["title"], f"{stage['in']:,}", f"{stage['out']:,}", reasons or "-")
-    console.print(table)
-    rows = card["rows"]
-    _say(
-        console,
-        f"{rows['train']:,} rows in {directory / 'train.jsonl'}, "
-        f"{card['preferences']['pairs']:,} pairs in {directory / 'preferences.jsonl'}, "
-        f"{rows['validation_problems']:,} problems in {directory / 'validation.jsonl'}; "
-        f"see {directory / 'card.md'}",
-    )
-
-
-def print_estimate(found: Estimate, console: Console) -> None:
-    """Print the memory and time that a training would take."""
-    _say(console, f"rows     {found.rows:,} ({found.too_long:,} too long)")
-    _say(console, f"steps    {found.steps:,}")
-    about = "about " if found.memory_gib is None else ""
-    counted = f"{about}{found.tokens:,}, of which {about}{found.trained_tokens:,} with loss"
-    _say(console, f"tokens   {counted}")
-    if found.memory_gib is None:
-        _say(console, f"         at {found.assumption}")
-        return
-    _say(console, f"memory   about {found.memory_gib:,.1f} GiB on each device")
-    _say(console, "time     not measured on this card")
-
-
-def print_selection(chosen: CheckpointChoice, console: Console) -> None:
-    """Each checkpoint's figures, the best marked, and where its adapter is."""
-    table = Table("", "attack rate", "output accuracy", "accuracy ∩ attack")
-    for score in chosen.scores:
-        mark = " (best)" if score.name == chosen.best else ""
-        shares = (f"{100 * figure.value:.1f} %" for figure in score.figures.values())
-        table.add_row(score.name + mark, *shares)
-    console.print(table)
-    _say(console, str(chosen.path))
-
-
 def _say(console: Console, line: str) -> None:
     console.print(line, markup=False, soft_wrap=True)
 
@@ -350,9 +312,17 @@ class SftEstimate(Shown):
 
     def print(self, console: Any) -> None:
         """Print the result as the command does."""
-        from refute_lab.verbs.train import print_estimate
-
-        print_estimate(self.estimate, console)
+        found = self.estimate
+        _say(console, f"rows     {found.rows:,} ({found.too_long:,} too long)")
+        _say(console, f"steps    {found.steps:,}")
+        about = "about " if found.memory_gib is None else ""
+        counted = f"{about}{found.tokens:,}, of which {about}{found.trained_tokens:,} with loss"
+        _say(console, f"tokens   {counted}")
+        if found.memory_gib is None:
+            _say(console, f"         at {found.assumption}")
+            return
+        _say(console, f"memory   about {found.memory_gib:,.1f} GiB on each device")
+        _say(console, "time     not measured on this card")
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,9 +369,14 @@ class SelectResult(Shown):
 
     def print(self, console: Any) -> None:
         """Print the result as the command does."""
-        from refute_lab.verbs.train import print_selection
-
-        print_selection(self.selection, console)
+        chosen = self.selection
+        table = Table("", "attack rate", "output accuracy", "accuracy ∩ attack")
+        for score in chosen.scores:
+            mark = " (best)" if score.name == chosen.best else ""
+            shares = (f"{100 * figure.value:.1f} %" for figure in score.figures.values())
+            table.add_row(score.name + mark, *shares)
+        console.print(table)
+        _say(console, str(chosen.path))
 
 
 @dataclass(frozen=True, kw_only=True)

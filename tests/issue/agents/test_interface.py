@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from refute.issue.drafting.original import steady
 from refute.workspace.contract import Workspace
 from refute_lab.baselines.aci import (
     LONGEST_COMMAND,
@@ -15,14 +14,10 @@ from refute_lab.baselines.aci import (
     Action,
     Actions,
     Misused,
-    broken_syntax,
     documentation,
     native_tools,
     read_text,
-    replaced,
-    runs_tests,
     shown,
-    undefined_names,
 )
 
 from ..projects import Project
@@ -197,57 +192,3 @@ def test_a_command_is_ended_in_time(workspace: Workspace) -> None:
     assert "(The command was ended after 0 seconds.)" in does(actions, "echo begun; sleep 600")
     late = Actions(workspace, seconds=lambda: -1.0)
     assert "the time is up" in does(late, "ls")
-
-
-# -- parts -----------------------------------------------------------------------------------------
-
-
-def test_lines_are_replaced_with_the_ends_of_the_file() -> None:
-    assert replaced("a\r\nb\r\n", 2, 2, "x\ny") == "a\r\nx\r\ny\r\n"
-    assert replaced("a\nb", 3, 2, "c") == "a\nb\nc\n"
-    assert replaced("", 1, 1, "a") == "a\n"
-    assert replaced("a\nb\n", 1, 1, "") == "b\n"
-    with pytest.raises(ValueError, match="no line 0"):
-        replaced("a\n", 0, 0, "x")
-
-
-def test_checks() -> None:
-    assert broken_syntax("a.py", "x = 1\n", "x = (\n").startswith("line 1: ")
-    assert broken_syntax("a.txt", "x", "x = (") == ""
-    assert broken_syntax("a.py", "print 1\n", "print 2\n") == "", "it was no better before"
-    assert broken_syntax("a.py", "", "x = '\0'")
-    assert broken_syntax("a.py", "", "(" * 100_000)
-    code = (
-        "import a.b\nfrom c import d as e\n\ndef f(x, *y, **z):\n    return [w for w in x], y, z\n"
-    )
-    assert undefined_names("t.py", "", code + "class A(f(e)):\n    v = a; u = v\n") == []
-    assert undefined_names("t.py", "", "def f():\n    return g + __file__\n") == ["g"]
-    assert undefined_names("t.py", "g\n", "g, h\n") == ["h"]
-    assert undefined_names("t.py", "", "from a import *\ng\n") == []
-    assert undefined_names("t.py", "", "try:\n    x\nexcept E as e:\n    e\n") == ["E", "x"]
-
-
-def test_output_is_steady() -> None:
-    root = "/tmp/cache/trees/x-1/x"
-    text = f"{root}/a.py:3 in {root}\n{root}.py <A at 0x7f31aa01> 2 passed in 0.31s\x1b[0m"
-    assert steady(text, root) == f"a.py:3 in .\n{root}.py <A at 0x...> 2 passed in 0.00 s"
-    for bar in ("=" * 20 + " 1 failed in 0.31s " + "=" * 19, "=" * 18 + " 1 failed in 100.31s ==="):
-        assert steady(bar, root) == "=== 1 failed in 0.00 s ==="
-    assert steady("Ran 3 tests in 12.001s", root) == "Ran 3 tests in 0.00 s"
-    assert steady("the value 1.5s stays, 0x10 too", root) == "the value 1.5s stays, 0x10 too"
-
-
-@pytest.mark.parametrize(
-    ("command", "runs"),
-    [
-        ("cd x && python -m pytest a.py", True),
-        ("./tests/runtests.py forms", True),
-        ("bin/test sympy/core", True),
-        ("python tests/test_a.py", True),
-        ("python3.9 -m unittest", True),
-        ("cat tests/test_a.py", False),
-        ("ls; python reproduce.py", False),
-    ],
-)
-def test_what_runs_tests(command: str, runs: bool) -> None:
-    assert runs_tests(command) is runs
