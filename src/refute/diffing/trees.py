@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from refute.errors import WorkspaceUnavailable
-from refute.function.project_tests import TEST_FILE
+from refute.function.project import TEST_FILE
 from refute.workspace import rooted_files
 from refute.workspace.repositories import Clone, git
 from refute.workspace.snapshot import COMPILED

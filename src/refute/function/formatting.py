@@ -1,7 +1,12 @@
-"""Calls, values and outcomes as text for people and for JSON."""
+"""Calls, values and outcomes as text for people and for JSON; lines of tests as black lays them
+out: double quotes, long calls and containers with one item a line."""
 
 from __future__ import annotations
 
+import ast
+import io
+import tokenize
+from collections.abc import Iterable
 from typing import Any
 
 from refute.core.problems import Call, DoctestSession, Invocation, UnitTest, Want
@@ -17,6 +22,148 @@ from refute.sandbox import (
 )
 from refute.sandbox.values import MalformedValue
 from refute.source.literals import NotLiteral, source_of
+from refute.source.syntax import lifted_limits, parse_module
+
+
+def code_of(node: ast.AST) -> str:
+    """A tree's code on one line, texts in double quotes where that needs no more escapes."""
+    text = ast.unparse(node)
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    except (tokenize.TokenError, SyntaxError):
+        return text
+    lines = text.split("\n")
+    for index, token in reversed(list(enumerate(tokens))):
+        (row, start), (end_row, end) = token.start, token.end
+        line = lines[row - 1] if row == end_row <= len(lines) else ""
+        if token.type == tokenize.STRING and line:
+            lines[row - 1] = line[:start] + _quoted(token.string) + line[end:]
+        elif token.string == "**" and _is_plain_power(tokens, index):
+            lines[row - 1] = f"{line[:start].rstrip()}**{line[end:].lstrip()}"
+    return "\n".join(lines)
+
+
+def _is_plain_power(tokens: list[tokenize.TokenInfo], index: int) -> bool:
+    """Return whether both sides are a name or a number: black writes no spaces then."""
+    around = [tokens[at] for at in (index - 2, index - 1, index + 1, index + 2) if at >= 0]
+    if len(around) == 3:
+        around.insert(0, tokens[index])
+    before, left, right, behind = around
+    sides = all(one.type in (tokenize.NAME, tokenize.NUMBER) for one in (left, right))
+    return sides and before.string != "." and behind.string not in (".", "(", "[")
+
+
+def _quoted(token: str) -> str:
+    try:
+        return source_of(ast.literal_eval(token))
+    except (ValueError, SyntaxError, NotLiteral):  # an f-string
+        plain = token[:2] in ("f'", "F'") and '"' not in token and "\\" not in token
+        return f'f"{token[2:-1]}"' if plain and token.count("'") == 2 else token
+
+
+def comparison(call: str, op: str, right: str, room: int) -> list[str]:
+    """`assert call == right` at column 0 in lines of at most `room`, where that can be."""
+    if len(f"assert {call} {op} {right}") <= room:
+        return [f"assert {call} {op} {right}"]
+    lines = [laid_out(f"expected = {right}", room)]
+    if call.isidentifier():
+        return [*lines, f"assert {call} {op} expected"]
+    return [laid_out(f"actual = {call}", room), *lines, f"assert actual {op} expected"]
+
+
+def laid_out(source: str, room: int) -> str:
+    """As `statement`, of a statement's source."""
+    with lifted_limits():
+        return statement(parse_module(source).body[0], room)
+
+
+def statement(node: ast.stmt, room: int) -> str:
+    """A statement at column 0 in lines of at most `room` columns, where that can be."""
+    match node:
+        case ast.Expr(value=value):
+            return _laid_out(value, 0, 0, room)
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            text = f"{name} = {_laid_out(value, 0, len(name) + 3, room)}"
+            unbroken = "\n" not in text and len(text) > room
+            if unbroken and len(code_of(value)) + 4 <= room:
+                return f"{name} = (\n    {code_of(value)}\n)"
+            return text
+    return code_of(node)
+
+
+def _laid_out(node: ast.expr, indent: int, column: int, room: int) -> str:
+    flat = code_of(node)
+    if column + len(flat) <= room:
+        return flat
+    inner = indent + 4
+    match node:
+        case ast.List() | ast.Tuple() | ast.Set() | ast.Dict():
+            return _display(node, indent, room)
+        case ast.Await(value=value):
+            return "await " + _laid_out(value, indent, column + len("await "), room)
+        case ast.Call(func=func, args=args, keywords=keywords) if args or keywords:
+            if len(args) == 1 and isinstance(args[0], ast.GeneratorExp) and not keywords:
+                return flat
+            items = [("", one) for one in args]
+            items += [(f"{one.arg}=" if one.arg else "**", one.value) for one in keywords]
+            return f"{code_of(func)}(\n{_rows(items, inner, room)}{' ' * indent})"
+    return flat
+
+
+def _display(node: ast.expr, indent: int, room: int) -> str:
+    """A container, one item a line."""
+    inner = indent + 4
+    match node:
+        case ast.Dict(keys=keys, values=values) if values:
+            items = [
+                ("**" if key is None else f"{code_of(key)}: ", value)
+                for key, value in zip(keys, values, strict=True)
+            ]
+        case ast.List(elts=elts) | ast.Tuple(elts=elts) | ast.Set(elts=elts) if elts:
+            items = [("", one) for one in elts]
+        case _:
+            return code_of(node)
+    opening, closing = code_of(node)[0], code_of(node)[-1]
+    return f"{opening}\n{_rows(items, inner, room)}{' ' * indent}{closing}"
+
+
+def _rows(items: Iterable[tuple[str, ast.expr]], indent: int, room: int) -> str:
+    lines = ""
+    for head, value in items:
+        text = _laid_out(value, indent, indent + len(head), room - 1)
+        lines += f"{' ' * indent}{head}{text},\n"
+    return lines
+
+
+def wrapped_imports(line: str, room: int) -> str:
+    """An import in lines of at most `room` columns."""
+    head, mark, names = line.partition(" import ")
+    if len(line) <= room or not mark or not line.startswith("from "):
+        return line
+    return f"{head} import (\n" + "".join(f"    {one},\n" for one in names.split(", ")) + ")"
+
+
+def one_line(text: str) -> str:
+    """One line, short enough for a comment."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= 80 else f"{flat[:77]}..."
+
+
+def sorted_imports(lines: Iterable[str]) -> list[str]:
+    """Imports in isort's order: `import` lines before `from` lines."""
+    return sorted(lines, key=lambda line: (line.startswith("from"), line.lower()))
+
+
+def has_nan(value: Any) -> bool:
+    """Return whether a value holds a float that equals nothing."""
+    if isinstance(value, float):
+        return value != value
+    if isinstance(value, dict):
+        return any(has_nan(item) for pair in value.items() for item in pair)
+    if isinstance(value, list | tuple | set | frozenset):
+        return any(map(has_nan, value))
+    return False
+
 
 MAX_VALUE = 20_000
 """Longest text of one value in JSON, in characters."""

@@ -21,8 +21,7 @@ from refute.core.problems import (
 from refute.core.remarks import remark
 from refute.core.storage import parse_json, read_file
 from refute.errors import InputError
-from refute.function.called_as import called_as
-from refute.function.examples.subject import crosses
+from refute.function.examples.subject import called_as, crosses
 from refute.function.formatting import NO_EXCEPTION, NO_OUTPUT
 from refute.function.target import Module
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Sandbox

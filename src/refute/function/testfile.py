@@ -19,8 +19,7 @@ from refute.core.problems import Call, DoctestSession, Invocation, Scenario, Tru
 from refute.core.storage import write_output
 from refute.errors import InputError
 from refute.function.contract import FailingTest, Finding
-from refute.function.formatting import describe
-from refute.function.layout import comparison, has_nan, one_line
+from refute.function.formatting import comparison, describe, has_nan, one_line
 from refute.function.scenarios.bodies import Context, Parts, Style, body_of
 from refute.function.scenarios.observation import VARIES, Observation
 from refute.function.scenarios.sessions import imports_of

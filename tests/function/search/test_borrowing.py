@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 
 from refute.function.search.edit import applied
-from refute.function.search.facts import gather
+from refute.function.search.facts import gather, vocabulary
 from refute.function.search.fuel import fuelled, stripped
 from refute.function.search.mutants import singles
 from refute.function.search.rules.borrowing import MOST
-from refute.function.search.vocabulary import vocabulary
 
 AROUND = """\
 from math import exp, floor as down

@@ -7,11 +7,10 @@ import ast
 import pytest
 
 from refute.function.search.edit import applied, same
-from refute.function.search.facts import gather
+from refute.function.search.facts import gather, vocabulary
 from refute.function.search.fuel import fuelled, stripped
 from refute.function.search.mutants import singles
 from refute.function.search.rules import RULES
-from refute.function.search.vocabulary import vocabulary
 
 DESCRIPTION = "True for a multiple of seven, on a Sunday, or 'ok'."
 MORE = [

@@ -9,9 +9,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from refute.core.problems import DoctestSession, Expression, Want
-from refute.function.called_as import called_as
 from refute.function.examples.scripts import DoctestStep, slice_of, steps_of
-from refute.function.examples.subject import DescribedFunction, Kind, Reading, invocation, mentions
+from refute.function.examples.subject import (
+    DescribedFunction,
+    Kind,
+    Reading,
+    called_as,
+    invocation,
+    mentions,
+)
 from refute.source.literals import NotLiteral, parse_literal, read_literal
 from refute.source.syntax import try_parse_statements
 

@@ -26,7 +26,6 @@ from refute.core.problems import (
     Trust,
     UnitTest,
 )
-from refute.function.called_as import called_as
 from refute.function.examples.scripts import (
     DoctestScript,
     DoctestStep,
@@ -35,7 +34,7 @@ from refute.function.examples.scripts import (
     scripts,
     slice_of,
 )
-from refute.function.examples.subject import invocation
+from refute.function.examples.subject import called_as, invocation
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.equality import shows, without_addresses
 from refute.sandbox.values import MalformedValue, encode

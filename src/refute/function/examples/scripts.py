@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from refute.core.problems import Want
-from refute.function.called_as import CalledAs, called_as
+from refute.function.examples.subject import CalledAs, called_as
 from refute.source.syntax import (
     Function,
     bound_names,

@@ -1,4 +1,5 @@
-"""Data shared by the readers of examples: the text, the function's parameters, the readings."""
+"""Data shared by the readers of examples: the text, the function's parameters and names, the
+readings."""
 
 from __future__ import annotations
 
@@ -13,6 +14,35 @@ from refute.core.problems import Call, DoctestSession, Expression, Invocation, T
 from refute.sandbox import values
 from refute.source.literals import NotLiteral, read_call
 from refute.source.syntax import bound_names, find_function, parse_expression, takes_self, try_parse
+
+
+@dataclass(frozen=True, slots=True)
+class CalledAs:
+    """The ways in which one function is called."""
+
+    names: frozenset[str]
+    """Bare names: `total(...)`; of `Cart.__init__` the class's."""
+    attribute: str
+    """`cart.total(...)`, `shop.total(...)`."""
+    held: str
+    """What its module holds: the function itself, or the class."""
+    method: bool
+    operator: bool
+    """A special method but the constructor: operators, loops and built-in functions call it."""
+
+
+def called_as(entry_point: str) -> CalledAs:
+    """Return the ways in which a function of this qualified name is called."""
+    owner, _, name = entry_point.rpartition(".")
+    held = owner.partition(".")[0]
+    if not owner:
+        return CalledAs(frozenset({name}), name, name, method=False, operator=False)
+    if name in ("__init__", "__new__"):
+        cls = owner.rpartition(".")[2]
+        return CalledAs(frozenset({cls}), cls, held, method=True, operator=False)
+    special = name.startswith("__") and name.endswith("__")
+    return CalledAs(frozenset(), name, held, method=True, operator=special)
+
 
 Kind = Literal["doctest", "assert", "equation", "arrow", "prose"]
 """The form in which an example is written."""

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from refute.function.layout import comparison, has_nan, laid_out
+from refute.function.formatting import comparison, has_nan, laid_out
 from refute.function.scenarios.observation import same_value
 from refute.sandbox.values import Incomplete, Iterated, NDArray, Opaque
 from refute.source.literals import NotLiteral, needed_imports, source_of

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from refute.core.problems import Scenario
 from refute.errors import InputError
-from refute.function.layout import code_of, laid_out, one_line, statement
+from refute.function.formatting import code_of, laid_out, one_line, statement
 from refute.function.scenarios.asserting import Check, change_checks, lines_of, value_checks
 from refute.function.scenarios.observation import VARIES, Observation
 from refute.function.scenarios.varying import parsed

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from refute.core.problems import Scenario
-from refute.function.project_tests import TEST_FILE
+from refute.function.project import TEST_FILE
 from refute.function.scenarios.described import (
     KEYWORD_ONLY,
     Described,

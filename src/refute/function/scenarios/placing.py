@@ -15,8 +15,8 @@ from pathlib import Path
 from textwrap import dedent, indent
 
 from refute.core.storage import parse_toml
-from refute.function.layout import wrapped_imports
-from refute.function.project_tests import read_bounded, test_files
+from refute.function.formatting import wrapped_imports
+from refute.function.project import read_bounded, test_files
 from refute.function.scenarios.bodies import Style
 from refute.function.scenarios.writing import import_group
 from refute.source.syntax import Function, bound_names, first_line, parse_module, readable_module

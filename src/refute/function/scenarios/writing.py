@@ -17,7 +17,7 @@ from textwrap import indent
 from typing import Any
 
 from refute.core.problems import Scenario
-from refute.function.layout import code_of, laid_out, sorted_imports, wrapped_imports
+from refute.function.formatting import code_of, laid_out, sorted_imports, wrapped_imports
 from refute.function.scenarios.bodies import Context, Parts, Style, body_of, read_body
 from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.varying import unparsed

@@ -20,12 +20,11 @@ from refute.core.problems import FunctionProblem
 from refute.errors import WorkspaceUnavailable
 from refute.function.contract import Candidate, MethodResult, Ran, Seen
 from refute.function.search.edit import Edit, applied
-from refute.function.search.facts import gather
+from refute.function.search.facts import gather, vocabulary
 from refute.function.search.mutants import singles
 from refute.function.search.reach import neighbours, reachable
 from refute.function.search.rewrite import rewrite
 from refute.function.search.showing import SHOWN, described
-from refute.function.search.vocabulary import vocabulary
 from refute.function.suite import Suite, run_with
 from refute.source.syntax import Function, first_line, functions_in, parse_module
 from refute.workspace.contract import TestSelection

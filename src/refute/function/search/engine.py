@@ -32,11 +32,11 @@ from refute.function.search.choose import (
     is_silent,
     met_by_accident,
     observed,
+    of_fix,
     question_for,
     rivals,
     shares,
 )
-from refute.function.search.confidence import of_fix
 from refute.function.search.edit import same
 from refute.function.search.inputs import Tier, as_call
 from refute.function.search.repair import PATIENT, Repair, repair, starting

@@ -10,9 +10,8 @@ from typing import Any
 from refute.core.problems import DoctestSession, Expression, Invocation, Scenario, Trust, UnitTest
 from refute.function.contract import Candidate, FailingTest
 from refute.function.formatting import call_source
-from refute.function.search.choose import Cluster, compared, vote
+from refute.function.search.choose import Cluster, compared, of_test, vote
 from refute.function.search.choose import differs as outcomes_differ
-from refute.function.search.confidence import of_test
 from refute.function.search.edit import Edit, applied
 from refute.function.search.fuel import stripped
 from refute.function.search.inputs import Tier

@@ -16,7 +16,7 @@ from itertools import islice
 from random import Random
 
 from refute.core.problems import DoctestSession
-from refute.function.called_as import called_as
+from refute.function.examples.subject import called_as
 from refute.function.search.domain import learn
 from refute.function.search.edit import Change, Edit, applied
 from refute.source.literals import NotLiteral, parse_literal, source_of

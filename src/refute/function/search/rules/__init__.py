@@ -12,7 +12,6 @@ from __future__ import annotations
 from refute.function.search.rules import values  # noqa: F401  isort: skip
 from refute.function.search.rules import operators  # noqa: F401  isort: skip
 from refute.function.search.rules import calls  # noqa: F401  isort: skip
-from refute.function.search.rules import wrapping  # noqa: F401  isort: skip
 from refute.function.search.rules.borrowing import borrowed_statements
 from refute.function.search.rules.rule import (
     ALTERNATIVES,
@@ -25,8 +24,7 @@ from refute.function.search.rules.rule import (
     variants,
 )
 from refute.function.search.rules.statements import statements, swapped_returns
-from refute.function.search.rules.unbound import bindings
-from refute.function.search.rules.unread import uses
+from refute.function.search.rules.unbound import bindings, uses
 
 __all__ = [
     "ALTERNATIVES", "RULES", "Draft", "Rule", "Variant", "bindings", "borrowed_statements",

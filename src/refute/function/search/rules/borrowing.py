@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from refute.function.search.edit import Change, copy_of
-from refute.function.search.facts import CodeFacts
+from refute.function.search.facts import STATEMENTS, CodeFacts
 from refute.function.search.fuel import FUEL, is_mark
-from refute.function.search.rules.insertions import is_docstring
 from refute.function.search.rules.rule import (
     Draft,
     Variant,
@@ -22,8 +21,8 @@ from refute.function.search.rules.rule import (
     number,
     rule,
 )  # fmt: skip
+from refute.function.search.rules.statements import is_docstring
 from refute.function.search.sites import Scope, Site
-from refute.function.search.vocabulary import STATEMENTS
 
 __all__ = ["MOST", "borrowed_statements", "fitted", "known_names", "renamed"]
 

@@ -1,4 +1,5 @@
-"""Rules for calls: another function or method, other arguments."""
+"""Rules for calls: another function or method, other arguments; and for what stands around an
+expression: a call, a slice, more arithmetic, more conditions."""
 
 from __future__ import annotations
 
@@ -6,8 +7,20 @@ import ast
 import builtins
 from collections.abc import Callable, Iterator
 
-from refute.function.search.facts import CodeFacts
-from refute.function.search.rules.rule import Variant, callee, draws, load, rewrites, rule
+from refute.function.search.facts import CodeFacts, may_be, type_of
+from refute.function.search.rules.rule import (
+    Variant,
+    call,
+    callee,
+    const,
+    draws,
+    load,
+    method,
+    negated,
+    number,
+    rewrites,
+    rule,
+)  # fmt: skip
 from refute.function.search.sites import Site
 
 _FUNCTION_GROUPS = """
@@ -130,3 +143,191 @@ rule("default", 0.03, "return min(items)", "return min(items, default=0)",
     when=_calls("min", "max"),
     rows="F(A, **K) -> F(A, **K, default=0)\nF(A, **K) -> F(A, **K, default=None)")  # fmt: skip
 rewrites("slice", "zip(A, X) -> zip(A, X[1:]) ; 0 ; list str")
+
+
+def _is_value(site: Site, facts: CodeFacts) -> bool:
+    """Return whether it is an expression whose value is used, and not a constant."""
+    return _is_used(site) and not isinstance(site.node, ast.Constant)
+
+
+def _is_used(site: Site) -> bool:
+    aside = isinstance(site.node, ast.Starred | ast.Slice | ast.Lambda)
+    return not aside and site.field != "func" and not isinstance(site.owner, ast.Expr)
+
+
+def _around(site: Site) -> str:
+    """The function whose argument it is."""
+    return getattr(getattr(site.owner, "func", None), "id", "")
+
+
+def _known(site: Site, facts: CodeFacts, new: ast.expr) -> float:
+    return 0.4 if type_of(site.node, facts) != "?" else 0.0
+
+
+def _wrapped(site: Site, facts: CodeFacts, new: ast.expr) -> float | None:
+    name, node = callee(new), site.node
+    if name == _around(site) and name != "sorted":
+        return None
+    if name == "abs" and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        return 1.4  # a distance
+    return _known(site, facts, new)
+
+
+rule("wrap", 0.25, "return a - b", "return abs(a - b)", when=_is_value, extra=_wrapped, rows="""
+    X -> abs(X)       ;  0.8 ; int float num
+    X -> len(X)       ;  0.4 ; str list set dict tuple
+    X -> set(X)       ;  0.6 ; str list tuple iter
+    X -> sorted(X)    ;  0.4 ; list set tuple str iter
+    X -> list(X)      ;  0.0 ; set tuple iter str dict
+    X -> str(X)       ;  0.2 ; int float num list
+    X -> int(X)       ;  0.4 ; str float num bool
+    X -> sum(X)       ;  0.0 ; list tuple set iter
+    X -> max(X)       ; -0.3 ; list tuple set iter
+    X -> min(X)       ; -0.3 ; list tuple set iter
+    X -> tuple(X)     ;  0.0 ; list set iter
+    X -> bool(X)      ; -1.0 ; int list str
+    X -> float(X)     ; -0.5 ; int str
+    X -> round(X)     ; -0.3 ; float num
+    X -> any(X)       ; -0.6 ; list iter
+    X -> all(X)       ; -0.6 ; list iter
+    X -> ord(X)       ; -0.6 ; str
+    X -> chr(X)       ; -0.6 ; int num
+    X -> bin(X)       ; -0.6 ; int num
+    X -> range(X)     ; -0.6 ; int
+    X -> enumerate(X) ; -1.0 ; list str iter
+""")  # fmt: skip
+rule("wrap method", 0.15, "return str(a)", "return str(a).lower()", when=_is_value,
+     extra=lambda site, facts, new: 0.5 if type_of(site.node, facts) == "str" else -0.5, rows="""
+    X -> X.lower()    ;  0.4 ; str
+    X -> X.upper()    ;  0.0 ; str
+    X -> X.strip()    ;  0.0 ; str
+    X -> X.split()    ; -0.4 ; str
+    X -> X.encode()   ; -0.5 ; str
+    X -> X.isdigit()  ; -1.0 ; str
+    X -> X.isalpha()  ; -1.0 ; str
+    X -> X.swapcase() ; -0.6 ; str
+""")  # fmt: skip
+rule("negate", 0.2, "if any(items):\n    return 1", "if not any(items):\n    return 1", few=True)
+
+
+@draws(ast.expr)
+def negations(site: Site, facts: CodeFacts) -> Iterator[Variant]:
+    """The opposite of a truth value."""
+    node = site.node
+    if not _is_value(site, facts):
+        return
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        pass  # another comparison operator says the same
+    elif site.is_test or type_of(node, facts) == "bool":
+        yield "negate", negated(node), 0.0
+    elif isinstance(site.owner, ast.Return):
+        yield "negate", negated(node), -1.5
+
+
+rule("wrap both", 0.1, "return a == b", "return set(a) == set(b)")
+
+
+@draws(ast.Compare)
+def wrapped_sides(site: Site, facts: CodeFacts) -> Iterator[Variant]:
+    """The same call around both sides of a comparison."""
+    node = site.node
+    assert isinstance(node, ast.Compare)
+    if len(node.ops) > 1 or not _is_used(site):
+        return
+    left, right = node.left, node.comparators[0]
+    if not isinstance(left, ast.Constant) and not isinstance(right, ast.Constant):
+        for name in ("set", "sorted", "abs", "len", "str", "int"):
+            yield "wrap both", ast.Compare(call(name, left), node.ops, [call(name, right)]), 0.0
+    if may_be(left, facts, "str") and may_be(right, facts, "str"):
+        low = ast.Compare(method(left, "lower"), node.ops, [method(right, "lower")])
+        yield "wrap both", low, 0.0
+
+
+rule("slice bound", 0.25, "return items[1:]", "return items[:1]")
+
+
+@draws(ast.Slice)
+def bounds(site: Site, facts: CodeFacts) -> Iterator[Variant]:
+    """A slice's bounds left out, put in, exchanged."""
+    assert isinstance(site.node, ast.Slice)
+    lower, upper, step = site.node.lower, site.node.upper, site.node.step
+    yield "slice bound", ast.Slice(const(1) if lower is None else None, upper, step), 0.0
+    yield "slice bound", ast.Slice(lower, number(-1) if upper is None else None, step), 0.0
+    if (lower is None) != (upper is None):
+        yield "slice bound", ast.Slice(upper, lower, step), 0.0
+    if step is not None:
+        yield "slice bound", ast.Slice(lower, upper, None), 0.0
+    else:
+        yield "slice bound", ast.Slice(lower, upper, number(-1)), -0.5
+        yield "slice bound", ast.Slice(lower, upper, number(2)), -0.5
+
+
+def _is_sequence(site: Site, facts: CodeFacts) -> bool:
+    """Return whether a part may be taken of it."""
+    node, owner = site.node, site.owner
+    if isinstance(node, ast.Constant | ast.Starred | ast.Slice | ast.GeneratorExp):
+        return False
+    if site.field == "func" or (isinstance(owner, ast.Subscript) and site.field == "value"):
+        return False
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        return False
+    return may_be(node, facts, "list", "str", "tuple") and not site.is_test
+
+
+rule("slice", 0.15, "return items", "return items[::-1]", when=_is_sequence, extra=_known, rows="""
+    X -> X[1:]
+    X -> X[:-1]
+    X -> X[::-1] ; 0.3
+    X -> X[1:-1] ; -1.0
+    X -> X[2:]   ; -0.7
+""")  # fmt: skip
+rule("slice name", 0.1, "return sum(items)", "return sum(items[:a])")
+
+
+@draws(ast.expr)
+def parts(site: Site, facts: CodeFacts) -> Iterator[Variant]:
+    """A part of a sequence that a variable says."""
+    node = site.node
+    if not _is_sequence(site, facts):
+        return
+    known = _known(site, facts, node)
+    for place, name in enumerate(site.context.names[:8]):
+        if name == getattr(node, "id", None):
+            continue
+        if facts.types.get(name, "?") in ("?", "int", "num"):
+            extra = known + (1.5 if facts.idle(name) else 0.0) - 0.1 * place
+            for cut, less in ((ast.Slice(None, load(name)), 0.0), (ast.Slice(load(name)), 0.4)):
+                yield "slice name", ast.Subscript(node, cut, ast.Load()), extra - less
+
+
+def _is_plain(site: Site) -> bool:
+    """Return whether it may be extended: not a constant, nor part of an attribute or target."""
+    if isinstance(site.node, ast.Constant | ast.Starred | ast.Lambda | ast.Slice):
+        return False
+    if site.field == "value" and isinstance(site.owner, ast.Attribute | ast.Subscript):
+        return False
+    return site.field != "func" and not isinstance(site.owner, ast.Expr)
+
+
+def _is_truth(site: Site, facts: CodeFacts) -> bool:
+    return site.is_test or type_of(site.node, facts) == "bool"
+
+
+def _is_number(site: Site, facts: CodeFacts) -> bool:
+    if not _is_plain(site) or _is_truth(site, facts):
+        return False
+    return may_be(site.node, facts, "int", "float", "num")
+
+
+def _bounds(site: Site, facts: CodeFacts, new: ast.expr) -> float:
+    """Off-by-one is commonest where a number bounds something."""
+    if _around(site) == "range":
+        return 0.9
+    inside = site.field in ("slice", "upper", "lower", "comparators", "args")
+    return 0.0 if inside or isinstance(site.owner, ast.Return) else -0.7
+
+
+rule("plus one", 0.3, "return list(range(a))", "return list(range(a + 1))", few=True,
+    when=_is_number, extra=_bounds, rows="X -> X + 1")  # fmt: skip
+rule("minus one", 0.3, "return items[a]", "return items[a - 1]", few=True, when=_is_number,
+    extra=_bounds, rows="X -> X - 1 ; -0.2")  # fmt: skip

@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from refute.function.rough_types import suits
 from refute.function.search.edit import Change, same
-from refute.function.search.facts import CodeFacts, type_of
+from refute.function.search.facts import CodeFacts, suits, type_of
 from refute.function.search.sites import Scope, Site
 from refute.source.syntax import parse_module
 
