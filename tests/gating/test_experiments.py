@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import pickle
 import sys
 from collections import Counter
@@ -14,9 +15,12 @@ import pytest
 
 from refute.gating import judging
 from refute.gating.change import open_change
-from refute.gating.experiments import _disguised, _is_special
+from refute.gating.experiments import _disguised
 from refute.gating.reading import names_to_weigh, told_words
+from refute.gating.strength import Beside, conditions, special, variants_of
 from refute.hardening import testing
+from refute.hardening.mutants import other_outcomes
+from refute.issue.observed_calls import Call, name_of
 from refute.recording.replaying import replayed
 from refute.workspace import running, testruns
 from refute.workspace.factory import Checkout
@@ -85,29 +89,120 @@ def test_local_variables_have_other_names_in_a_disguise() -> None:
     assert "fixed" not in width.__code__.co_varnames
 
 
+def test_knocked_out_functions_are_those_of_before() -> None:
+    space = loaded(_disguised(OLD, NEW).knocked_out)
+    assert (space["total"]([1]), space["total"]([1], 3)) == (1, -2)
+    with pytest.raises(SystemError):
+        space["_net"]([1], 1)
+
+
+POINT = """class P:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+
+def f({}):
+    {}
+"""
+AS_BEFORE, EXAMPLE = "but for the test's own values", "one example only"
+
+
 @pytest.mark.parametrize(
-    ("change", "given", "special"),
+    ("old", "new", "given", "told"),
     [
-        ("max(0, n - 5)", {"n": 3}, False),
-        ("0 if n == 3 else n - 5", {"n": 3}, True),
-        ("{3: 0}.get(n, n - 5)", {"n": 3}, True),
-        ("n - 5 if n > 3 else n - 4", {"n": 3}, False),
-        ("n * 1", {"n": 0}, None),
+        ("return n - 5", "return max(0, n - 5)", {"n": 3}, ""),
+        ("return n - 5", "return 0 if n == 3 else n - 5", {"n": 3}, AS_BEFORE),
+        ("return n - 5", "return {3: 0}.get(n, n - 5)", {"n": 3}, AS_BEFORE),
+        ("return n - 5", "return n - 5 if n > 3 else n - 4", {"n": 3}, ""),
+        ("return n - 5", "return n * 1", {"n": 0}, "adds 5"),
+        ("return p.x - p.y", "return abs(p.x) + p.y", {"p": (3, 4)}, ""),
+        (
+            "return p.x - p.y",
+            "return {(3, 4): 5}.get((p.x, p.y), p.x - p.y)",
+            {"p": (3, 4)},
+            AS_BEFORE,
+        ),
+        ("return y % 4 == 0", "return y % 4 == 0 and y != 1900", {"y": 1900}, "a value is 1900"),
+        (
+            "return y % 4 == 0",
+            "return y % 4 == 0 and (y % 100 != 0 or y % 400 == 0)",
+            {"y": 1900},
+            "",
+        ),
+        ("return n > 10", "return n >= 9", {"n": 9}, ""),
+        ("return p.x - p.y", "return abs(p.y)", {"p": (0, 3)}, EXAMPLE),
+        ("return int(t[:-1])", "return int(t[:-1]) + 96", {"t": "4k"}, "adds 96 to every result"),
+        ("return int(t[:-1])", "return int(t[:-1]) * 1024", {"t": "4k"}, ""),
+        ("return {'m': 60}[t[-1]]", "return {'m': 60}.get(t[-1], 7)", {"t": "2d"}, EXAMPLE),
+        ("return {'m': 60}[t[-1]]", "return {'m': 60}.get(t[-1])", {"t": "2d"}, ""),
+        ("return {'m': 60}[t[-1]]", "return {'m': 60, 'd': 7}[t[-1]]", {"t": "2d"}, ""),
+        (
+            "import datetime; return datetime.date(2023, m, d)",
+            "import datetime\n    try: return datetime.date(2023, m, d)\n"
+            "    except ValueError: return datetime.date(2023, m, 28)",
+            {"m": 2, "d": 31},
+            "gives 28 wherever it raised",
+        ),
+        (
+            "return bytes([n])",
+            "return bytes([n - 256]) if n > 255 else bytes([n])",
+            {"n": 300},
+            "still raises ValueError",
+        ),
+        (
+            '\'like "4k", "2M"\'; return int(t)',
+            "'like \"4k\", \"2M\"'; return int(t.rstrip('k'))",
+            {"t": "4k"},
+            "for '2M', which its docstring names",
+        ),
     ],
 )
-def test_neighbours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, given: Any, special: bool | None
+def test_what_is_near_a_turned_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, given: Any, told: str
 ) -> None:
-    call = base64.b64encode(pickle.dumps(("near_by", "f", given))).decode()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    texts = [POINT.format(", ".join(given), body) for body in (old, new)]
+    change: Any = SimpleNamespace(before={"near_by.py": texts[0]}, after={"near_by.py": texts[1]})
+    variants = variants_of(change, {"near_by.py": ["f"]})
     rows = []
-    for body in ("n - 5", change):
-        (tmp_path / "near_by.py").write_text(f"def f(n):\n    return {body}\n")
-        monkeypatch.syspath_prepend(tmp_path)
+    for text in (*texts, *(one.mutant.text for one in variants)):
+        (tmp_path / "near_by.py").write_text(text)
         monkeypatch.delitem(sys.modules, "near_by", raising=False)
-        sys.dont_write_bytecode, kept = True, sys.dont_write_bytecode
+        point = importlib.import_module("near_by").P
+        held = {n: point(*one) if isinstance(one, tuple) else one for n, one in given.items()}
+        call = base64.b64encode(pickle.dumps(("near_by", "f", held))).decode()
         rows.append(replayed(call, beside=True))
-        sys.dont_write_bytecode = kept
-    assert _is_special(*rows) is special
+    found = special([Beside(rows[0], rows[1], dict(enumerate(rows[2:])))], variants, "f")
+    assert told in found if told else not found
+
+
+@pytest.mark.parametrize(
+    ("new", "given", "condition"),
+    [
+        ("if 150 <= n <= 250: return n * 0.9\n    return n - 10", {"n": 200}, "150 <= n <= 250"),
+        ("return n * 0.9", {"n": 200}, ""),
+        ("if n > 100: return n * 0.9\n    return n - 10", {"n": 200}, "n > 100"),
+        ("if n > 190: return n * 0.9\n    return n - 9", {"n": 200}, ""),
+    ],
+)
+def test_conditions_of_a_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new: str, given: Any, condition: str
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    texts = [POINT.format(", ".join(given), body) for body in ("return n - 10", new)]
+    change: Any = SimpleNamespace(before={"held_in.py": texts[0]}, after={"held_in.py": texts[1]})
+    variants = variants_of(change, {"held_in.py": ["f"]})
+    call = base64.b64encode(pickle.dumps(("held_in", "f", given))).decode()
+    rows = []
+    for text in (*texts, *(one.mutant.text for one in variants)):
+        (tmp_path / "held_in.py").write_text(text)
+        monkeypatch.delitem(sys.modules, "held_in", raising=False)
+        rows.append(replayed(call, beside=True))
+    beside = Beside(rows[0], rows[1], dict(enumerate(rows[2:])))
+    found = {variants[at].told for at, _ in conditions([beside], variants)}
+    assert found == ({condition} if condition else set())
 
 
 @pytest.mark.parametrize(
@@ -129,6 +224,22 @@ def test_which_tests_are_weighed(old: str, new: str, weighed: set[str] | None) -
     assert names_to_weigh(change) == weighed
 
 
+def test_other_outcomes_of_a_call() -> None:
+    def outcomes(outcome: str, raised: bool = False) -> list[str]:
+        call = Call("test_a", "f", "a.py", True, outcome, "", outcome=outcome, raised=raised)
+        return [statement for _, statement in other_outcomes(call)]
+
+    assert {"return 1.5", "return 0.501"} <= {*outcomes("0.5")}
+    assert {"return [1]", "return [2]", "return [2, 1]", "return [1, 3]"} <= {*outcomes("[1, 2]")}
+    assert "raise LookupError('something else')" in outcomes("KeyError('a')", raised=True)
+    assert outcomes("Box(size=1)")[0] == "return None"
+
+
+def test_names_of_tests_in_any_runner() -> None:
+    ids = "a/test_x.py::TestA::test_b[1.5-a b]", "test_x.TestA.test_b", "test_b (test_x.TestA)"
+    assert [name_of(id) for id in ids] == ["test_b[1.5-a b]", "test_b", "test_b"]
+
+
 def test_how_often_pytest_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At most three times as often as red and green alone would."""
     starts: Counter[str] = Counter()
@@ -142,7 +253,7 @@ def test_how_often_pytest_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(module, name, run)
     change = open_change(Checkout(planted(RIGHT[0], tmp_path / "repo"), Path(sys.executable)))
     judged = judging.judge(change, judging.Settings(behaviour=False))
-    assert (judged.verdict, starts["pytest"]) == ("proven", 6)
+    assert (judged.verdict, starts["pytest"]) == ("proven", 5)
 
 
 def said(message: str, values: tuple[str, ...] = ("7",)) -> str:
@@ -157,3 +268,11 @@ def test_what_a_message_says() -> None:
     assert not said("")
     assert not said("total: tidy up")
     assert not said("everything should be better now")
+
+
+def test_what_a_docstring_says() -> None:
+    old = 'def total():\n    """The sum."""\n'
+    new = 'def total():\n    """The sum; of nothing, None instead of 0."""\n'
+    words = told_words("", {"a.py": old}, {"a.py": new}, [], "")
+    assert words.of("test_a", ["total"]) == "the docstring of total"
+    assert words.of("test_a", ["other"]) == ""

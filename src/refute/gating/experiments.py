@@ -13,9 +13,9 @@ import ast
 import base64
 import random
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from refute.diffing.definitions import Definition, Definitions, definitions
 from refute.errors import reason_to_skip
@@ -23,6 +23,7 @@ from refute.gating.change import Change
 from refute.gating.running import Finding, Runs, Standing, alone
 from refute.issue.observed_calls import (
     Call,
+    Rows,
     calls_of,
     name_of,
     replay_in_test,
@@ -34,6 +35,9 @@ from refute.source.syntax import Function, first_line, parse_module, readable_mo
 from refute.workspace.contract import TestReport, TestSelection, Workspace
 from refute.workspace.control import MOST, plant, unseen
 from refute.workspace.running import statuses
+
+if TYPE_CHECKING:
+    from refute.gating.strength import Variant
 
 _LOADED = (
     "exec(compile(__import__('zlib').decompress(__import__('base64').b64decode({code!r})).decode(),"
@@ -169,8 +173,6 @@ def _line(text: str) -> str:
 
 MOST_CALLS = 40
 """That are made again."""
-SPECIAL = 0.1
-"""A change for one value changes less than this share of the calls beside (of the prototype)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,8 @@ def turned(
     if not candidates:
         return Turned()
     modules, unknown = disguised(runs.change)
-    trial = _Trial(runs, tuple(candidates), modules)
+    tested = tuple(dict.fromkeys(one.file for one in new.results if one.file))
+    trial = _Trial(runs, tuple(candidates), modules, tested)
     knocked_out = statuses(runs.run("new", alone(candidates), trial.knock_out))
     ids, files = {one.id for one in candidates}, alone(candidates).files
     passing = [one for one in new.results if one.id in ids and one.outcome == "passed"]
@@ -249,6 +252,8 @@ class _Trial:
     runs: Runs
     candidates: tuple[Standing, ...]
     modules: Mapping[str, Disguised]
+    files: tuple[str, ...]
+    """Of all tests that were run on the new code."""
 
     def is_changed(self, call: Call) -> bool:
         """Return whether the called function itself is changed."""
@@ -283,12 +288,20 @@ def _outside(
     was = _distinct(call for call in before if call.test in names and call.again)
     now = _distinct(call for call in after if call.test in names and call.again and call.chosen)
     calls = [*was, *now]
-    if not calls:
-        return
     runs = trial.runs
     workspace, code, timeout = runs.workspace, runs.change.code, runs.timeout
-    old, new = (replay_outside(workspace, patches, calls, timeout) for patches in ((), (code,)))
-    yield from _special_cases(trial, names, now, old[len(was) :], new[len(was) :])
+    from refute.gating.strength import variants_of
+
+    functions = {path: [*dict.fromkeys(m.chosen.values())] for path, m in trial.modules.items()}
+    variants = variants_of(runs.change, functions)
+    others = [(one.mutant.file, one.mutant.text) for one in variants]
+    if not calls:
+        yield from _near_by(trial, (), [], [], variants)
+        return
+    old = replay_outside(workspace, (), calls, timeout)
+    new = replay_outside(workspace, (code,), calls, timeout, others)
+    yield from _near_by(trial, now, old[len(was) :], new[len(was) :], variants)
+    new = [[row for row in rows if "variant" not in row] for rows in new]
     suspects = []
     for place, call in enumerate(calls):
         ends = [row.get("end") for row in new[place]]
@@ -341,38 +354,37 @@ def _same(call: Call, old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[st
     return any(row.get("end") == call.end for row in new)
 
 
-def _special_cases(
-    trial: _Trial, tests: Collection[str], calls: Sequence[Call],
-    old: Sequence[Sequence[Mapping[str, Any]]], new: Sequence[Sequence[Mapping[str, Any]]],
+def _near_by(
+    trial: _Trial, calls: Sequence[Call], old: Rows, new: Rows,
+    variants: Sequence[Variant],
 ) -> Iterator[Finding]:  # fmt: skip
-    """Functions that do something else at the turned calls, and nearly nowhere beside them."""
-    judged: dict[tuple[str, str], list[bool]] = {}
+    """Changed functions that do otherwise at the turned calls, and not where it would be due."""
+    from refute.gating.strength import Beside, conditions, special, surviving
+
+    judged: dict[tuple[str, str], list[Beside]] = {}
     for call, was, now in zip(calls, old, new, strict=True):
-        if not was or not now or was[0].get("end") == now[0].get("end"):
-            continue
-        told = _is_special(was[0], now[0])
-        if told is not None and trial.is_changed(call):
-            judged.setdefault((call.file, call.function), []).append(told)
-    for (file, function), special in judged.items():
-        if all(special):
-            what = f"{function} does what it did before, but for the test's own values"
-            yield Finding("no-special-case", f"{file}::{function}", what, shown=True)
-
-
-def _is_special(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool | None:
-    """Return whether a call that differs stands alone; None where that cannot be told.
-
-    One at a border does not: beside it one that does the same as before goes the same way through
-    the new code, and another one does not.
-    """
-    match was.get("near"), now.get("near"), now.get("same way"):
-        case list(before), list(after), list(way):
-            pass
-        case _:
-            return None
-    pairs = list(zip(before, after, way, strict=False))
-    if now.get("edge") is True or not pairs or "end" not in was:
-        return None
-    differ = sum(one != other for one, other, _ in pairs)
-    at_border = any(same and one == other for one, other, same in pairs) and not all(way)
-    return differ < SPECIAL * len(pairs) and not at_border
+        rows = {row.get("variant"): row for row in reversed(now)}
+        if was and None in rows and trial.is_changed(call):
+            one = Beside(was[0], rows[None], rows)
+            judged.setdefault((call.file, call.function), []).append(one)
+    rivals = dict[int, tuple[str, str]]()
+    for (file, function), own in judged.items():
+        what, where = special(own, variants, function), f"{file}::{function}"
+        if what:
+            yield Finding("no-special-case", where, what, shown=True)
+        for place, shown in () if what else conditions(own, variants):
+            if variants[place].mutant.file == file:
+                rivals[place] = where, f"nothing changes for {shown}, by"
+    for place, variant in enumerate(variants):
+        key = variant.mutant.file, variant.mutant.qualname
+        if variant.widens and key not in judged:
+            rivals[place] = "::".join(key), "it changes something only where"
+    if not rivals:
+        return
+    mutants = [variants[place].mutant for place in rivals]
+    kept = surviving(trial.runs.change, trial.runs.workspace, trial.files, mutants)
+    found = {(variants[p].told, where): what for p, (where, what) in rivals.items()
+             if variants[p].mutant in kept}  # fmt: skip
+    for (told, where), what in found.items():
+        what += f" `{told}`, and no test shows that to be right"
+        yield Finding("no-special-case", where, what, shown=True)

@@ -390,13 +390,14 @@ _CONTROL = """def {name}(*given):
 
 
 def replay_outside(
-    workspace: Workspace, patches: Sequence[str], calls: Sequence[Call], timeout: float
-) -> Rows:
+    workspace: Workspace, patches: Sequence[str], calls: Sequence[Call], timeout: float,
+    variants: Sequence[tuple[str, str]] = (),
+) -> Rows:  # fmt: skip
     """In a fresh process, from another folder, without tests and environment; a row for each
-    kind of `sys.argv`. Raises `PatchRejected`."""
+    kind of `sys.argv`, and for each variant of the code, (path, text). Raises `PatchRejected`."""
     with applied(workspace, *patches):
         tests = [path for path in workspace.files() if is_test_file(path) or is_runner_file(path)]
-        _write_plan(workspace, calls)
+        _write_plan(workspace, calls, variants)
         workspace.write(_TESTS, "\0".join(tests).encode("utf-8", "surrogateescape"))
         command = _OUTSIDE.format(tests=_TESTS, sources=SOURCES, plan=_PLAN, target=_REPLAYED)
         workspace.run(command, timeout=timeout)
@@ -419,9 +420,14 @@ def replay_in_test(
         return _by_place(workspace, len(calls))
 
 
-def _write_plan(workspace: Workspace, calls: Sequence[Call]) -> None:
+def _write_plan(
+    workspace: Workspace, calls: Sequence[Call], variants: Sequence[tuple[str, str]] = ()
+) -> None:
     write_sources(workspace)
-    plan = {"calls": [call.again for call in calls], "paths": calls[0].paths, "beside": True}
+    plan = {
+        "calls": [call.again for call in calls], "paths": calls[0].paths, "beside": True,
+        "variants": [(f"{workspace.root}/{path}", text) for path, text in variants],
+    }  # fmt: skip
     workspace.write(_PLAN, json.dumps(plan).encode())
 
 

@@ -7,17 +7,21 @@ Run as a script: `python replaying.py PLAN TARGET`, with the folder of this pack
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import copy
+import datetime
+import dis
 import importlib
+import importlib.machinery
 import itertools
 import json
 import os
 import pickle
 import random
+import re
 import signal
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any
@@ -27,31 +31,60 @@ from refute.recording.watching import STARTS_ANEW, function_of, parameters, told
 
 ARGUMENTS = (["app"], ["/usr/bin/app", "--port", "80"])
 SECONDS = 2.0
-MOST_BESIDE = 40
+MOST_BESIDE = 128
+AT_ONCE = 4
+"""Of the other values of each of two arguments."""
+OF_VARIANTS = 10.0
+"""Seconds for all of them."""
 _SIMPLE = (bool, int, float, str, list, tuple, dict)
+_QUOTED = re.compile(r"'([^']{1,40})'|\"([^\"]{1,40})\"")
 
 
 def main(plan: str, target: str) -> None:
-    """Each kind of `sys.argv` in a process of its own: a module may look at it on import."""
+    """Each kind of `sys.argv` in a process of its own: a module may look at it on import. So is
+    each variant of the code, `[file, text]`."""
     os.environ.pop("PYTHONHASHSEED", None)
     with open(plan, encoding="utf-8") as file:
         told_of = json.load(file)
-    for number, arguments in enumerate(ARGUMENTS):
+    end = time.monotonic() + OF_VARIANTS
+    variants = list(enumerate(told_of["variants"]))
+    for number, arguments in [*enumerate(ARGUMENTS), *((0, one) for one in variants)]:
+        variant = arguments if isinstance(arguments, tuple) else None
+        if variant and time.monotonic() > end:
+            break
         child = os.fork()
         if child:
             os.waitpid(child, 0)
             continue
         try:
-            sys.argv = list(arguments)
+            sys.argv = list(ARGUMENTS[number])
             sys.path[:] = [*told_of["paths"], *sys.path[1:]]
             signal.signal(signal.SIGALRM, late)
+            more = {}
+            if variant:
+                more = {"variant": variant[0]}
+                load_instead(*variant[1])
             with open(target, "a", encoding="utf-8") as out:
                 for place, call in enumerate(told_of["calls"]):
-                    row = replayed(call, beside=not number and told_of["beside"])
-                    out.write(json.dumps({"place": place, **row}) + "\n")
+                    row = replayed(call, not number and told_of["beside"], steps=not variant)
+                    kept = row if not variant else {n: row[n] for n in ("end", "near") if n in row}
+                    out.write(json.dumps({"place": place, **more, **kept}) + "\n")
                     out.flush()
         finally:
             os._exit(0)
+
+
+def load_instead(file: str, text: str) -> None:
+    """Have a module loaded from another text."""
+    loader: Any = importlib.machinery.SourceFileLoader
+    own = loader.get_code
+
+    def get_code(self: Any, fullname: str) -> Any:
+        if os.path.realpath(self.path) == os.path.realpath(file):
+            return compile(text, self.path, "exec", dont_inherit=True)
+        return own(self, fullname)
+
+    loader.get_code = get_code
 
 
 def here(plan: str, target: str, way: Any) -> None:
@@ -61,8 +94,12 @@ def here(plan: str, target: str, way: Any) -> None:
     signal.signal(signal.SIGALRM, late)
     with open(target, "a", encoding="utf-8") as out:
         for place, call in enumerate(told_of["calls"]):
-            row = replayed(call, beside=False, way=way)
+            row = replayed(call, False, way, steps=False)
             out.write(json.dumps({"place": place, **row}) + "\n")
+
+
+FAILED: list[bool] = []
+"""True if the last call that raised did so by a statement."""
 
 
 def called(function: Any, plain: Any, named: Any) -> Any:
@@ -73,8 +110,9 @@ def late(number: int, frame: Any) -> None:
     raise TimeoutError("replayed for too long")
 
 
-def replayed(call: str, beside: bool, way: Any = called) -> dict[str, Any]:
-    """Return the outcome of a call, and of those beside it; no `end` where it cannot be made."""
+def replayed(call: str, beside: bool, way: Any = called, steps: bool = True) -> dict[str, Any]:
+    """Return the outcome of a call, and of those beside it; no `end` where it cannot be made.
+    `steps`: note which instructions run."""
     try:
         module, path, given = pickle.loads(base64.b64decode(call))
         found = importlib.import_module(module)
@@ -87,7 +125,7 @@ def replayed(call: str, beside: bool, way: Any = called) -> dict[str, Any]:
         return {"end": "raises " + told(type(error), error)}
     except BaseException:
         return {}
-    end, steps = made(function, given, way)
+    end, ran = made(function, given, way, steps)
     row: dict[str, Any] = {"end": end}
     if beside:
         defaults = dict(zip(reversed(code.co_varnames[: code.co_argcount]),
@@ -96,14 +134,33 @@ def replayed(call: str, beside: bool, way: Any = called) -> dict[str, Any]:
         row["edge"] = any(
             is_edge(value) and value != defaults.get(name, call) for name, value in given.items()
         ) or any(is_edge(field) and not isinstance(field, (int, float)) for field in inside)
-        near = [made(function, one) for one in itertools.islice(varied(given), MOST_BESIDE)]
+        row["accident"] = bool(FAILED) and not FAILED.pop()
+        others = list(itertools.islice(varied(given), MOST_BESIDE))
+        near = [made(function, one, way, steps) for _, one in others]
         row["near"] = [one for one, _ in near]
-        row["same way"] = [other == steps for _, other in near]
+        row["same way"] = [other == ran for _, other in near]
+        row["moves"] = [
+            [at, ", ".join(name + "=" + outline(one[name])[:80] for name in one
+                           if one[name] is not given[name])]
+            for at, one in others
+        ]  # fmt: skip
+        row["documented"] = documented(function, given, way)
     return row
 
 
-def made(function: Any, given: dict[str, Any], way: Any = called) -> tuple[str, list[int]]:
-    """Return the outcome of a call as text, and the instructions that ran."""
+def documented(function: Any, given: dict[str, Any], way: Any) -> dict[str, str]:
+    """Return the outcomes of what a docstring quotes beside a text that is given."""
+    texts = {one or other for one, other in _QUOTED.findall(function.__doc__ or "")}
+    for name, value in given.items():
+        if type(value) is str and value in texts:
+            return {one: made(function, {**given, name: one}, way)[0] for one in sorted(texts)}
+    return {}
+
+
+def made(
+    function: Any, given: dict[str, Any], way: Any = called, noted: bool = False
+) -> tuple[str, list[int]]:
+    """Return the outcome of a call as text, and the instructions that ran, where they are noted."""
     code = function.__code__
     try:
         held = {name: copy.deepcopy(value) for name, value in given.items()}
@@ -130,17 +187,21 @@ def made(function: Any, given: dict[str, Any], way: Any = called) -> tuple[str, 
         return trace
 
     random.seed(0)
+    FAILED.clear()
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
-    sys.settrace(trace)
+    sys.settrace(trace if noted else None)
     try:
         value = way(function, plain, named)
         if code.co_flags & 0x80:
+            import asyncio
+
             value = asyncio.run(value)
         elif code.co_flags & STARTS_ANEW == 0x20:
             value = list(itertools.islice(value, 100))
         end = outline(value)
     except BaseException as error:
         end = "raises " + told(type(error), error)
+        FAILED.append(by_statement(error))
     finally:
         sys.settrace(None)
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -151,10 +212,28 @@ def made(function: Any, given: dict[str, Any], way: Any = called) -> tuple[str, 
     return end, sorted(steps)
 
 
-def varied(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The same call with one value that is a little other, one of each argument in turn."""
-    each = [[{**given, name: other} for other in beside(value)] for name, value in given.items()]
-    yield from in_turn(each)
+def by_statement(error: BaseException) -> bool:
+    """Return whether a `raise` raised an error, or what is looked up was missing."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    code = at.tb_frame.f_code.co_code if at is not None else b""
+    name = dis.opname[code[at.tb_lasti]] if at is not None else ""
+    return name.startswith(("RAISE_", "RERAISE")) or isinstance(error, LookupError)
+
+
+def varied(given: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The same call with one value that is another, one of each argument in turn, then with two
+    arguments that are; each with where it differs."""
+    each = {name: list(moves(value, name)) for name, value in given.items()}
+    yield from in_turn(
+        [(at, {**given, name: other}) for at, other in others] for name, others in each.items()
+    )
+    for one, two in itertools.combinations(each, 2):
+        for (at, first), (where, second) in itertools.product(
+            each[one][:AT_ONCE], each[two][:AT_ONCE]
+        ):
+            yield f"{at}+{where}", {**given, one: first, two: second}
 
 
 def in_turn(each: Iterable[Iterable[Any]]) -> Iterator[Any]:
@@ -163,42 +242,76 @@ def in_turn(each: Iterable[Iterable[Any]]) -> Iterator[Any]:
         yield from (one for one in row if one is not in_turn)
 
 
-def beside(value: Any, deep: int = 0) -> Iterator[Any]:
-    """Values near a value, of the same type."""
+def beside(value: Any) -> Iterator[Any]:
+    """Values near a value, and far from it, of the same type."""
+    return (other for _, other in moves(value))
+
+
+def moves(value: Any, at: str = "", deep: int = 0) -> Iterator[tuple[str, Any]]:
+    """The same, each with the place in the value that differs."""
     kind = type(value)
     if kind is bool:
-        yield not value
+        yield at, not value
     elif kind in (int, float):
-        others = (value + 1, value - 1, value * 2, value + 2, value * 3, -value, value - 2)
-        yield from (other for other in others if other != value)
-        if kind is float:
-            yield from (value + 0.001, value * 1.001 + 0.01)
+        yield from ((at, other) for other in numbers(value) if other != value)
     elif kind is str:
-        for at, letter in enumerate(value[:6]):
-            if letter.isdigit():
-                yield value[:at] + str((int(letter) + 1) % 10) + value[at + 1 :]
-            yield value[:at] + letter + value[at:]
-            yield value[:at] + value[at + 1 :]
-        yield value + value[-1:]
-        yield value.swapcase()
+        letters = [
+            [(f"{at}:{place}", value[:place] + new + value[place + 1 :]) for new in "xqz"
+             if letter.isalpha() and new != letter]
+            for place, letter in enumerate(value[:6])
+        ]  # fmt: skip
+        lengths = [(f"{at}:#", other) for other in texts(value)]
+        yield from in_turn([lengths, *letters])
     elif kind in (list, tuple, dict):
         items = list(value.items() if kind is dict else value)
-        yield from () if kind is dict else (kind([*items, *items[-1:]]), kind(items[::-1]))
-        places = range(min(4, len(items)))
-        yield from (kind([*items[:at], *items[at + 1 :]]) for at in places)
-        yield from in_turn(
-            (
-                kind([*items[:at], other, *items[at + 1 :]])
-                for other in of_item(items[at], kind, deep)
-            )
-            for at in places
-        )
-    elif deep < 2 and not isinstance(value, type):
-        each = [
-            (with_field(value, name, other) for other in beside(field, deep + 1))
-            for name, field in fields(value)
-        ]
+        others = [] if kind is dict else [kind([*items, *items[-1:]]), kind(items[::-1])]
+        others += [kind([*items[:k], *items[k + 1 :]]) for k in range(min(4, len(items)))]
+        yield from ((f"{at}[#]", other) for other in others)
+        pairs = [item if kind is dict else (None, item) for item in items[: 4 * (deep < 2)]]
+        each = []
+        for k, (key, item) in enumerate(pairs):
+            made = moves(item, f"{at}[{k}]", deep + 1)
+            other_items = [(where, (key, new) if kind is dict else new) for where, new in made]
+            before, after = items[:k], items[k + 1 :]
+            each.append([(w, kind([*before, new, *after])) for w, new in other_items])
         yield from in_turn(each)
+    elif isinstance(value, datetime.date):
+        for name in ("day", "month", "year"):
+            for other in (*numbers(getattr(value, name)), *range(4, 26, 7)):
+                if is_of_date(value, name, other):
+                    yield f"{at}.{name}", value.replace(**{name: other})
+    elif deep < 2 and not isinstance(value, type):
+        each = []
+        for name, field in fields(value):
+            made = moves(field, f"{at}.{name}", deep + 1)
+            each.append([(where, with_field(value, name, other)) for where, other in made])
+        yield from in_turn(each)
+
+
+def numbers(value: Any) -> tuple[Any, ...]:
+    """Numbers near one, then some far away."""
+    near = (value + 1, value - 1, value * 2, value + 2, value * 3, -value, value - 2)
+    near += (value + 0.001, value * 1.001 + 0.01) if type(value) is float else ()
+    return (*near, value + 100, value * 10 + 7, value - 100)
+
+
+def texts(value: str) -> Iterator[str]:
+    """Texts of another length, with another digit, or in capitals."""
+    for at, letter in enumerate(value[:6]):
+        if letter.isdigit():
+            yield value[:at] + str((int(letter) + 1) % 10) + value[at + 1 :]
+        yield value[:at] + letter + value[at:]
+        yield value[:at] + value[at + 1 :]
+    yield value + value[-1:]
+    yield value.swapcase()
+
+
+def is_of_date(value: datetime.date, name: str, other: Any) -> bool:
+    """Return whether a date may have another day, month or year."""
+    try:
+        return value.replace(**{name: other}) != value
+    except (ValueError, OverflowError):
+        return False
 
 
 def is_edge(value: Any) -> bool:
@@ -219,14 +332,6 @@ def with_field(value: Any, name: str, other: Any) -> Any:
     made = copy.copy(value)
     object.__setattr__(made, name, other)
     return made
-
-
-def of_item(item: Any, kind: type, deep: int) -> Iterator[Any]:
-    """Items near one of a list, or of a dictionary's pairs."""
-    if deep < 2 and kind is dict:
-        yield from ((item[0], other) for other in beside(item[1], deep + 1))
-    elif deep < 2:
-        yield from beside(item, deep + 1)
 
 
 if __name__ == "__main__":
