@@ -230,19 +230,3 @@ def of_share(share: Share) -> Estimate:
         return unknown
     found = share.interval
     return Estimate(share.successes / share.n, found.low, found.high, share.n)
-
-
-IN_WORDS = ("%", "of", "95 % interval")
-"""Heads of the columns of `in_words`."""
-
-
-def in_words(one: Estimate) -> tuple[str, str, str]:
-    """The figure in percent, what it is of, and its interval: "57.14", "7", "[49.30, 64.60]"; "-"
-    where unknown."""
-    interval = "-" if math.isnan(one.low) else f"[{percent(one.low)}, {percent(one.high)}]"
-    return percent(one.value), "-" if one.n is None else str(one.n), interval
-
-
-def percent(value: float) -> str:
-    """A share as `57.14`; "-" where there is none."""
-    return "-" if math.isnan(value) else f"{100 * value:.2f}"

@@ -31,7 +31,7 @@ def test_three_of_three_are_not_certain(shown: Callable[[Console], None]) -> Non
     text = console.export_text()
     assert "standard error" not in text
     if shown is fixes:
-        assert "100.00 │  3 │ [43.85, 100.00]" in text
+        assert "100.00 [43.9, 100.0] │  3 │" in text
     else:
         assert "│ 3 │ 100.0 [43.9, 100.0] │" in text, "as many as the row is of"
         assert "50.0 [15.0, 85.0] of 4" in text

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from rich.cells import cell_len
@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from refute_lab.figures import Estimate, Figure
+from refute_lab.figures import Estimate, Figure, estimate
 
 Kind = Literal["run", "paper", "total"]
 
@@ -148,6 +148,18 @@ def number(value: float) -> float | None:
 def figure_document(figure: Figure) -> dict[str, float | int | None]:
     """`{"value", "stderr", "n"}`, null where unknown; `n`: problems that it is a mean over."""
     return {"value": number(figure.value), "stderr": number(figure.stderr), "n": figure.n}
+
+
+def figures_grid(
+    title: str, figures: Iterable[tuple[str, Figure]], problems: int | None = None
+) -> Grid:
+    """Figures of one run under one another, each with its interval and how many it is of."""
+    rows = []
+    for label, figure in figures:
+        one = estimate(figure, problems)
+        of = count_cell(None if math.isnan(one.value) else one.n)
+        rows.append(row_of(label, estimate_cell(replace(one, n=None), 2), of))
+    return Grid("figures", title, ("", "% [95 % interval]", "of"), tuple(rows))
 
 
 # -- grid text -------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from itertools import combinations
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from refute.core.registry import Preset, preset_of, presets_of
@@ -17,13 +16,11 @@ from refute.errors import InputError
 from refute_lab.benches import BenchSummary, FunctionRecord, ModelCost, read_grade, restricted
 from refute_lab.benches.grade import Grade
 from refute_lab.figures import (
-    IN_WORDS,
     Z95,
     Estimate,
     Interval,
     estimate,
     holm,
-    in_words,
     mcnemar,
     paired_interval,
     unknown,
@@ -36,8 +33,10 @@ from refute_lab.report import (
     difference_cell,
     estimate_cell,
     figure_document,
+    figures_grid,
     number,
     p_cell,
+    print_grid,
     row_of,
     text_cell,
 )
@@ -455,18 +454,11 @@ def print_bench(result: BenchSummary, console: Console) -> None:
     runs = f", {settings.runs} runs" if settings.runs > 1 else ""
     model = f" with {settings.model}" if settings.model is not None else ""
     title = f"{settings.dataset}, method {settings.method}{model}, {result.n} problems{runs}"
-    table = Table(title=Text(title, style="bold"), title_justify="left")
-    table.add_column("")
-    for head in IN_WORDS:
-        table.add_column(head, justify="right")
-    problems = -(-result.n // settings.runs)
-    for name, label in ROWS.items():
-        if name in result.figures:
-            table.add_row(label, *in_words(estimate(result.figures[name], problems)))
+    named = [(label, result.figures[n]) for n, label in ROWS.items() if n in result.figures]
     for place, figure in enumerate(result.rounds):
-        label = f"code accuracy after round {place}" if place else "code accuracy at the start"
-        table.add_row(label, *in_words(estimate(figure, problems)))
-    console.print(table)
+        after = f"code accuracy after round {place}" if place else "code accuracy at the start"
+        named.append((after, figure))
+    print_grid(figures_grid(title, named, -(-result.n // settings.runs)), console)
     fixed = result.n - result.abstained
     right = fixed - result.wrong_fixes
     parts = ["the code as it is, no method"]

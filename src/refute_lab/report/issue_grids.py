@@ -9,18 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from refute.core.remarks import few
 from refute_lab.benches.issues import IssueBenchSettings, PredictionRecord
 from refute_lab.figures import (
-    IN_WORDS,
     Estimate,
     Interval,
     Share,
     estimate,
-    in_words,
     of_share,
 )
 from refute_lab.report import (
@@ -31,6 +28,7 @@ from refute_lab.report import (
     difference_cell,
     estimate_cell,
     figure_document,
+    figures_grid,
     number,
     p_cell,
     print_grid,
@@ -654,17 +652,12 @@ def fix_grades_document(
 
 def print_fix_grades(title: str, summary: FixSummary, console: Console) -> None:
     """The figures, then how many fixes came to what."""
-    table = Table(title=Text(title, style="bold"), title_justify="left")
-    table.add_column("")
-    for head in IN_WORDS:
-        table.add_column(head, justify="right")
-    for name, figure in (
+    figures = (
         ("resolved", summary.resolved),
         ("applies", summary.applied),
         ("resolved by the lists", summary.by_lists),
-    ):
-        table.add_row(name, *in_words(estimate(figure)))
-    console.print(table)
+    )
+    print_grid(figures_grid(title, figures), console)
     for status, count in summary.statuses.items():
         console.print(Text(f"{count:5d}  {FIX_STATUSES[status]}"))
     if summary.errors:

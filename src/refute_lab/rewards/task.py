@@ -354,8 +354,8 @@ def _positive(limit: float | None) -> bool:
 # -- JSON ------------------------------------------------------------------------------------------
 
 
-Seconds = Annotated[float, Meta(gt=0, description="CPU seconds that a test may use.")]
-Memory = Annotated[int, Meta(gt=0, description="Bytes that the program may use.")]
+Seconds = Annotated[float, Meta(gt=0)]
+Memory = Annotated[int, Meta(gt=0)]
 
 
 class TestData(msgspec.Struct, forbid_unknown_fields=True):
@@ -363,14 +363,12 @@ class TestData(msgspec.Struct, forbid_unknown_fields=True):
 
     __test__ = False  # not a test class of pytest
 
-    args: Annotated[Any, Meta(description='A list, or {"$python": "[...]"}.')] = ()
+    args: Any = ()
     kwargs: dict[str, Any] = {}
-    expected: Annotated[
-        Any, Meta(description='JSON, or {"$python": "(1, {2})"}: a Python literal.')
-    ] = None
-    raises: Annotated[str | None, Meta(description="Name of the exception.")] = None
-    stdin: Annotated[str, Meta(description="Input of a program that reads one.")] = ""
-    stdout: Annotated[str | None, Meta(description="What it must print.")] = None
+    expected: Any = None
+    raises: str | None = None
+    stdin: str = ""
+    stdout: str | None = None
     seconds: Seconds | None = None
     memory: Memory | None = None
 
@@ -378,9 +376,9 @@ class TestData(msgspec.Struct, forbid_unknown_fields=True):
 class Demands(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The called function, the comparison of outputs, and a program's limits."""
 
-    entry_point: Annotated[str, Meta(description="Name of the function that is called.")] = ""
-    atol: Annotated[float, Meta(ge=0, description="Absolute tolerance for floats.")] = 0.0
-    checker: Annotated[str | None, Meta(description="Where equality is not the rule.")] = None
+    entry_point: str = ""
+    atol: Annotated[float, Meta(ge=0)] = 0.0
+    checker: str | None = None
     seconds: Seconds = 2.0
     memory: Memory = 1 << 30
 
@@ -390,11 +388,9 @@ class TaskData(Demands, forbid_unknown_fields=True, kw_only=True):
 
     tests: list[TestData] = []
     kind: Kind | None = None
-    source: Annotated[str, Meta(description="The file of asserts.")] = ""
+    source: str = ""
     id: str = ""
-    run_seconds: Annotated[
-        float, Meta(gt=0, description="Elapsed seconds for all tests of a program.")
-    ] = 60.0
+    run_seconds: Annotated[float, Meta(gt=0)] = 60.0
 
 
 def _kind(read: TaskData) -> Kind:

@@ -52,8 +52,6 @@ def figures(
             "problems": len(built.problems),
             "faults_by": _counted(built.rows, "fault_by"),
             "inputs_by": _counted(built.rows, "input_by"),
-            "mean_prompt_characters": _mean(len(row["prompt"]) for row in built.rows),
-            "mean_completion_characters": _mean(len(row["completion"]) for row in built.rows),
         },
         "preferences": answer_counts(
             [answers for _, _, answers in built.answers.values()], built.preferences
@@ -87,8 +85,6 @@ def card(data: Mapping[str, Any]) -> str:
                 ("problems in validation.jsonl", rows["validation_problems"]),
                 ("faults by", _listed(rows["faults_by"])),
                 ("inputs by", _listed(rows["inputs_by"])),
-                ("characters of a prompt, mean", rows["mean_prompt_characters"]),
-                ("characters of an answer, mean", rows["mean_completion_characters"]),
                 ("model that was asked", data["model"] or "none"),
                 ("faults for each solution", settings["faults"]),
                 ("share of faults by the model", settings["by_model"]),
@@ -177,11 +173,6 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 def _counted(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, int]:
     return dict(Counter(row[name] for row in rows).most_common())
-
-
-def _mean(numbers: Iterable[int]) -> int:
-    found = list(numbers)
-    return round(sum(found) / len(found)) if found else 0
 
 
 # -- model card ------------------------------------------------------------------------------------
