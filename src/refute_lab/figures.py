@@ -7,8 +7,9 @@ needed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 Z95 = 1.959963984540054
 """The normal distribution's 0.975 quantile: 95 % intervals."""
@@ -230,3 +231,83 @@ def of_share(share: Share) -> Estimate:
         return unknown
     found = share.interval
     return Estimate(share.successes / share.n, found.low, found.high, share.n)
+
+
+# -- two runs --------------------------------------------------------------------------------------
+
+
+Sums = Mapping[str, tuple[float, int]]
+"""Problem -> (sum, count) of what a figure is the ratio of."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairedRuns:
+    """One figure of two runs on the same problems."""
+
+    metric: str
+    first: int
+    """Place of the run; so is `second`."""
+    second: int
+    n: int
+    """Common problems; those without a test in either run left out, for the figures over tests."""
+    better: int
+    """Problems on which the first is better, and on which the second is."""
+    worse: int
+    difference: float
+    """First less second."""
+    interval: Interval
+    """95 %: Tango's where each problem has one answer, else from clustered standard errors."""
+    p: float
+    """Sign test over problems, exact, two-sided; for one answer a problem that is McNemar's."""
+    adjusted: float
+    """The same, adjusted for the number of pairs with this figure (Holm)."""
+
+
+def paired(metric: str, runs: Sequence[Sums]) -> list[PairedRuns]:
+    """Every two of the runs that have problems in common, on one figure."""
+    pairs = [
+        _pair(metric, first, second, runs[first], runs[second])
+        for first, second in combinations(range(len(runs)), 2)
+        if runs[first].keys() & runs[second].keys()
+    ]
+    adjusted = holm([pair.p for pair in pairs])
+    return [replace(pair, adjusted=p) for pair, p in zip(pairs, adjusted, strict=True)]
+
+
+def _pair(metric: str, first: int, second: int, one: Sums, other: Sums) -> PairedRuns:
+    common = sorted(one.keys() & other.keys())
+    better = sum(_rate(one[id]) > _rate(other[id]) for id in common)
+    worse = sum(_rate(one[id]) < _rate(other[id]) for id in common)
+    single = all(one[id][1] == other[id][1] == 1 for id in common)
+    difference, interval = _clustered(one, other, common)
+    if single:
+        interval = paired_interval(better, worse, len(common))
+    p = mcnemar(better, worse)
+    return PairedRuns(metric, first, second, len(common), better, worse, difference, interval, p, p)
+
+
+def _rate(sums: tuple[float, int]) -> float:
+    return sums[0] / sums[1]
+
+
+def _clustered(one: Sums, other: Sums, common: Sequence[str]) -> tuple[float, Interval]:
+    """The difference of two ratios over the same clusters, linearized."""
+    counts = [sum(sums[id][1] for id in common) for sums in (one, other)]
+    ratios = [
+        sum(sums[id][0] for id in common) / count
+        for sums, count in zip((one, other), counts, strict=True)
+    ]
+    difference, n = ratios[0] - ratios[1], len(common)
+    if n < 2:
+        return difference, Interval(math.nan, math.nan)
+    squares = 0.0
+    for id in common:
+        parts = [
+            (sums[id][0] - ratio * sums[id][1]) / count
+            for sums, ratio, count in zip((one, other), ratios, counts, strict=True)
+        ]
+        squares += (parts[0] - parts[1]) ** 2
+    half = Z95 * math.sqrt(squares * n / (n - 1))
+    if half == 0:
+        return difference, Interval(math.nan, math.nan)
+    return difference, Interval(max(-1.0, difference - half), min(1.0, difference + half))

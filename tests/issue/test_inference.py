@@ -6,6 +6,8 @@ import itertools
 import math
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -118,7 +120,8 @@ def test_the_p_values_of_table_6_are_one_sided(tests: int, fixes: int, both: int
 
 
 def test_golden_tests_and_samples_are_no_methods() -> None:
-    one = GradedRun("rows", "libro", Path(), {})
+    solved: Any = SimpleNamespace(status="success")
+    one = GradedRun("rows", "libro", Path(), {"a": solved})
     others = [
         replace(one, method="gold", gold=True),
         replace(one, method="pass@5"),

@@ -149,7 +149,7 @@ def test_the_tables(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
         ["the ideal ensemble", 10],
     ]
     ((*counts, difference, p, adjusted),) = tables["pairs"]
-    assert counts == ["first / second", 19, 2, 7, 1]
+    assert counts == ["first / second", "S", 19, 7, 1]
     assert p == adjusted == pytest.approx(2 * 9 / 256)
     assert difference == pytest.approx(600 / 19)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from refute_lab.figures import Estimate, Figure, estimate
+from refute_lab.figures import Estimate, Figure, PairedRuns, estimate
 
 Kind = Literal["run", "paper", "total"]
 
@@ -160,6 +160,35 @@ def figures_grid(
         of = count_cell(None if math.isnan(one.value) else one.n)
         rows.append(row_of(label, estimate_cell(replace(one, n=None), 2), of))
     return Grid("figures", title, ("", "% [95 % interval]", "of"), tuple(rows))
+
+
+MOST_PAIRS = 15
+"""Rows about pairs of runs that are printed without being asked for."""
+
+
+def pairs_grid(
+    title: str, pairs: Sequence[PairedRuns], labels: Sequence[str], heads: Mapping[str, str]
+) -> list[Grid]:
+    """Two runs on the same problems; [] without a pair. `heads`: what figures are called."""
+    rows = [
+        row_of(
+            f"{labels[pair.first]} / {labels[pair.second]}",
+            heads[pair.metric],
+            *map(count_cell, (pair.n, pair.better, pair.worse)),
+            difference_cell(Estimate(pair.difference, pair.interval.low, pair.interval.high)),
+            p_cell(pair.p),
+            p_cell(pair.adjusted),
+        )
+        for pair in pairs
+        if not math.isnan(pair.difference)
+    ]
+    names = ("", "figure", "n", "first better", "second better", "difference", "p", "p (Holm)")
+    note = (
+        "points, first less second [95 %]; p: exact sign test over problems (McNemar's for one "
+        "answer a problem), and adjusted for the pairs (Holm)"
+    )
+    shown = len(rows) <= MOST_PAIRS
+    return [Grid("pairs", title, names, tuple(rows), (note,), shown=shown)] if pairs else []
 
 
 # -- grid text -------------------------------------------------------------------------------------

@@ -25,12 +25,12 @@ from refute_lab.report import (
     Grid,
     Row,
     count_cell,
-    difference_cell,
     estimate_cell,
     figure_document,
     figures_grid,
     number,
     p_cell,
+    pairs_grid,
     print_grid,
     row_of,
 )
@@ -52,7 +52,6 @@ from refute_lab.swt.study import (
     Ensemble,
     GradedRun,
     Independence,
-    Pair,
     StudiedRun,
     Study,
 )
@@ -162,7 +161,9 @@ def issue_grids(study: Study, *, as_model: str | None = None) -> list[Grid]:
     ]
     grids += [_breakdown(one, study) for one in study.breakdowns if len(one.groups) > 1]
     if study.pairs:
-        grids += [_regions(study), _pairs(study)]
+        labels, title = [one.label for one in study.subjects], f"{_name(study)}, two runs on the "
+        grids.append(_regions(study))
+        grids += pairs_grid(f"{title}same instances", study.pairs, labels, ISSUE_HEADS)
     grids += [_fixes(name, rows, study, as_model) for name, rows in study.fixes]
     return [*grids, *_costs(study), *_version_1(study, found), *_contexts(study, as_model)]
 
@@ -354,24 +355,6 @@ def region_name(places: Sequence[int], study: Study) -> str:
     if len(places) > 1 and len(places) == sum(one.run.is_method for one in study.subjects):
         return "all"
     return " + ".join(study.subjects[at].label for at in places)
-
-
-def _pairs(study: Study) -> Grid:
-    rows = [_pair(pair, study) for pair in study.pairs]
-    heads = ("", "n", "both", "only first", "only second", "difference", "p", "p (Holm)")
-    note = "points of S, first less second [95 %, Tango]; p: McNemar's exact test, and Holm's"
-    title = f"{_name(study)}, two runs on the same instances"
-    return Grid("pairs", title, heads, tuple(rows), (note,))
-
-
-def _pair(pair: Pair, study: Study) -> Row:
-    names = f"{study.subjects[pair.first].label} / {study.subjects[pair.second].label}"
-    counts = map(count_cell, (pair.n, pair.both, pair.only_first, pair.only_second))
-    interval = pair.interval
-    difference = Estimate(pair.difference if pair.n else math.nan, interval.low, interval.high)
-    return row_of(
-        names, *counts, difference_cell(difference), p_cell(pair.p), p_cell(pair.adjusted)
-    )
 
 
 def _fixes(name: str, rows: Sequence[Independence], study: Study, as_model: str | None) -> Grid:

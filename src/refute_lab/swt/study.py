@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,15 +20,14 @@ from refute_lab.benches import issues as bench
 from refute_lab.benches.issues import PredictionRecord, given_words
 from refute_lab.figures import (
     Figure,
-    Interval,
+    PairedRuns,
     Share,
+    Sums,
     chi_squared,
     fisher,
     fisher_greater,
-    holm,
-    mcnemar,
     mean,
-    paired_interval,
+    paired,
 )
 from refute_lab.runs import ErrorRecord, read_header, read_run
 from refute_lab.swt import Transition, executable_lines, own_tests, transitions
@@ -397,49 +395,14 @@ def change_of_tests(test_patch: str) -> TestChange:
 # -- overlap ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two runs on the instances that both have grades for."""
-
-    first: int
-    """Place of the run in the list; so is `second`."""
-    second: int
-    both: int
-    only_first: int
-    only_second: int
-    neither: int
-    p: float
-    """McNemar's exact test of equal S, two-sided."""
-    adjusted: float
-    """The same, adjusted for the number of pairs (Holm)."""
-
-    @property
-    def n(self) -> int:
-        return self.both + self.only_first + self.only_second + self.neither
-
-    @property
-    def difference(self) -> float:
-        """S of the first less S of the second; 0 without common instances."""
-        return (self.only_first - self.only_second) / self.n if self.n else 0.0
-
-    @property
-    def interval(self) -> Interval:
-        """Of the difference, 95 % (Tango)."""
-        return paired_interval(self.only_first, self.only_second, self.n)
-
-
-def pairs(runs: Sequence[GradedRun]) -> tuple[Pair, ...]:
-    """Every two runs of methods: golden tests and pass@k left out."""
-    rows = []
-    for first, second in combinations(_methods(runs), 2):
-        one, other = runs[first].graded, runs[second].graded
-        counts = _table(one.keys() & other.keys(), solved(one), solved(other))
-        rows.append((first, second, counts, mcnemar(counts[1], counts[2])))
-    adjusted = holm([p for *_, p in rows])
-    return tuple(
-        Pair(first, second, *counts, p=p, adjusted=a)
-        for (first, second, counts, p), a in zip(rows, adjusted, strict=True)
-    )
+def pairs(runs: Sequence[GradedRun]) -> tuple[PairedRuns, ...]:
+    """Every two runs of methods on S: golden tests and pass@k left out."""
+    methods = set(_methods(runs))
+    sums: list[Sums] = []
+    for at, run in enumerate(runs):
+        ids, right = (run.graded if at in methods else ()), solved(run.graded)
+        sums.append({id: (float(id in right), 1) for id in ids})
+    return tuple(paired("success", sums))
 
 
 @dataclass(frozen=True, slots=True)
@@ -556,7 +519,7 @@ class Study:
     subjects: tuple[StudiedRun, ...]
     breakdowns: tuple[Breakdown, ...]
     ensemble: Ensemble
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PairedRuns, ...]
     fixes: tuple[tuple[str, tuple[Independence, ...]], ...]
     """Name of a set of fixes -> for each run its independence of them."""
 
