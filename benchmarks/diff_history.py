@@ -18,6 +18,7 @@ alarm, to be read: annotations do change what is returned now and then.
 
 from __future__ import annotations
 
+import argparse
 import random
 import re
 import shutil
@@ -32,7 +33,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from diff_mutants import settings_of
 from packages import Row, half_of, parser, share, spread, work
 
 from refute.diffing.comparison import (
@@ -89,6 +89,16 @@ class Commit:
     def refactoring(self) -> bool:
         """Whether its title says that it changes no behaviour."""
         return bool(_REFACTORING.search(self.title)) and not _CHANGING.search(self.title)
+
+
+AMPLE = 60.0  # seconds, where scenarios are counted
+
+
+def settings_of(options: argparse.Namespace) -> Settings:
+    """The budget, or so many scenarios whatever the time: figures that a busy machine spares."""
+    if options.most is None:
+        return Settings(seconds=options.budget)
+    return Settings(seconds=AMPLE, most=options.most)
 
 
 def commits(clones: Path, names: Sequence[str], seed: int) -> Iterator[Commit]:

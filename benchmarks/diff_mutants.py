@@ -7,8 +7,7 @@ Each is a repository of its own; a bug of `mutator.py` that the package's own te
 into a function or method, and `refute diff` runs as a user runs it. Wanted is a difference of the
 planted function in what it returns, raises, changes or prints, on arguments that the function took
 before; neither that of a type alone nor of a message. Packages are split in two halves by name;
-of the half `report` only totals are printed. `diff_peers.py` takes mutants of methods and of
-functions that take objects from here.
+of the half `report` only totals are printed.
 """
 
 from __future__ import annotations
@@ -17,190 +16,30 @@ import argparse
 import ast
 import json
 import random
-import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from callables import Callable, callables
 from mutator import bugs
-from packages import Half, Row, draw
-
-from refute.diffing.comparison import Settings, observed_source
-from refute.diffing.revisions import open_revisions
-from refute.diffing.service import Diffed, compare
-from refute.source.syntax import find_function, try_parse
 
 MISUSED = ("raises TypeError", "raises AttributeError")
 WEAK = ("type", "message")
 SECONDS = 60.0
 MOST_TRIED = 12
 """Bugs of one function, of which the tests notice none."""
-AMPLE = 60.0  # seconds, where scenarios are counted
-_PLAIN = frozenset(
-    """int float str bool bytes None object Any complex list List dict Dict tuple Tuple set Set
-    frozenset FrozenSet Sequence Iterable Iterator Collection Mapping MutableMapping Callable Type
-    type Optional Union Literal Sized Hashable Container""".split()  # noqa: SIM905
-)
-_BUILTIN = tuple(
-    frozenset(dir(kind)) for kind in (str, list, dict, int, float, bytes, set, tuple, range)
-)
-
-
-@dataclass(frozen=True)
-class Case:
-    """A mutant of one callable."""
-
-    source: Callable
-    kind: str
-    """Of the bug."""
-    several: bool
-    change: str
-    text: bytes
-
-    @property
-    def key(self) -> str:
-        """What a row is kept under."""
-        return f"{self.source.key} {self.kind}"
-
-
-def takes_objects(one: Callable) -> bool:
-    """Whether a function's annotations, or what it reads of its parameters, ask for an object."""
-    tree = try_parse(one.source.path.read_text("utf-8", errors="replace"))
-    node = None if tree is None else find_function(tree, one.name)
-    if node is None:
-        return False
-    given = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-    for parameter in given:
-        if parameter.annotation is not None:
-            names = re.findall(r"[A-Za-z_][\w.]*", ast.unparse(parameter.annotation))
-            # a type variable is a letter or ends in T, as people write them
-            kinds = {name.rpartition(".")[2] for name in names}
-            if any(
-                kind not in _PLAIN and not re.fullmatch(r"_?[A-Z]?\w?T?", kind) for kind in kinds
-            ):
-                return True
-            continue
-        read = {
-            inner.attr
-            for inner in ast.walk(node)
-            if isinstance(inner, ast.Attribute)
-            and isinstance(inner.value, ast.Name)
-            and inner.value.id == parameter.arg
-        }
-        if read and not any(read <= known for known in _BUILTIN):
-            return True
-    return False
-
-
-def cases(half: Half, count: int, seed: int) -> Iterator[Case]:
-    """Mutants, each package as often as the others, at most one of a callable."""
-    rng = random.Random(seed)
-    every = [one for one in callables(half) if one.package != "library"]
-    chosen = [one for one in every if one.kind != "function"]
-    chosen += [one for one in every if one.kind == "function" and takes_objects(one)]
-    made = 0
-    for one in draw(chosen, len(chosen), seed):
-        text = one.source.path.read_bytes()
-        several = made % 4 == 3
-        for bug in bugs(text, one.name, rng):
-            if bug.several == several:
-                yield Case(one, bug.kind, bug.several, bug.change, bug.into(text))
-                made += 1
-                break
-        if made == count:
-            return
-
-
-class Repositories:
-    """A git repository for each package, made on first use."""
-
-    def __init__(self, half: Half) -> None:
-        self.half = half
-        self.top = Path(tempfile.mkdtemp(prefix="refute-mutants-"))
-        self.python = self._environment()
-        self.made: dict[str, Path] = {}
-
-    def _environment(self) -> Path:
-        """An interpreter that sees the half's packages, for what they depend on; byte-compiled, as
-        an installer leaves them."""
-        folder = self.top / "venv"
-        site = self.top / "site"
-        shutil.copytree(self.half.site, site)
-        subprocess.run([sys.executable, "-m", "compileall", "-q", str(site)], check=False)
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
-        (own,) = folder.glob("lib/python*/site-packages")
-        (own / "half.pth").write_text(f"{site.resolve()}\n")
-        return folder / "bin" / "python"
-
-    def of(self, package: str) -> Path:
-        """The package's repository, with the original as its commit."""
-        if package not in self.made:
-            repo = self.top / package
-            repo.mkdir()
-            source = self.half.site / package
-            if source.is_dir():
-                shutil.copytree(source, repo / package, ignore=shutil.ignore_patterns("*.pyc"))
-            else:
-                shutil.copy(source.with_suffix(".py"), repo)
-            git(repo, "init", "-q")
-            git(repo, "add", "-A", "-f")
-            git(repo, "commit", "-q", "-m", "original")
-            self.made[package] = repo
-        return self.made[package]
 
 
 def git(repo: Path, *words: str) -> None:
     """Run git in a repository, by nobody in particular."""
     who = ("-c", "user.name=nobody", "-c", "user.email=nobody@localhost")
     subprocess.run(["git", "-C", str(repo), *who, *words], check=True)
-
-
-def compared(repo: Path, python: Path, name: str, settings: Settings) -> Row:
-    """What comparing the last two commits gives."""
-    start = time.monotonic()
-    with open_revisions(repo, "HEAD~1..HEAD") as revisions:
-        diffed: Diffed = compare(revisions, settings, python=python)
-    seconds = time.monotonic() - start
-    shown: list[str] = []
-    found, reasons = False, []
-    for one in diffed.functions:
-        comparison = one.comparison
-        own = one.function.qualname == name
-        found = found or bool(comparison.differences)
-        for difference in comparison.differences:
-            before, after = (
-                observed_source(seen, difference.kind)[:200]
-                for seen in (difference.before, difference.after)
-            )
-            shown.append(f"{difference.kind}: {difference.scenario.source} | {before} | {after}")
-        if own or not reasons:
-            missed = bool(comparison.missed_before or comparison.missed_after)
-            reasons = [
-                comparison.reason
-                or (f"ran {comparison.ran}, " + ("lines missed" if missed else "lines reached"))
-            ]
-    return {
-        "found": found, "seconds": round(seconds, 2), "shown": shown[:3],
-        "engine seconds": round(sum(o.comparison.seconds for o in diffed.functions), 2),
-        "reason": "" if found else "; ".join(reasons) or "no changed function is seen",
-    }  # fmt: skip
-
-
-def settings_of(options: argparse.Namespace) -> Settings:
-    """The budget, or so many scenarios whatever the time: figures that a busy machine spares."""
-    if options.most is None:
-        return Settings(seconds=options.budget)
-    return Settings(seconds=AMPLE, most=options.most)
 
 
 def unpacked(archive: Path, folder: Path) -> Path:
