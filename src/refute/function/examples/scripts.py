@@ -11,6 +11,7 @@ import ast
 import builtins
 import doctest
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -297,19 +298,34 @@ def _names(source: str, about: CalledAs) -> _Names:
 
 
 def slice_of(steps: Sequence[DoctestStep], last: int) -> list[int]:
-    """The steps that the outcome of `steps[last]` may hang on, by their names, `last` included."""
-    wanted = set(steps[last].reads)
-    own = {name for step in steps for name in step.binds - step.imports}
+    """The steps that the outcome of `steps[last]` may hang on, by their names, `last` included.
+
+    A name that is bound anew is another one from there on.
+    """
+    times = Counter[str]()
+    reads: list[set[tuple[str, int]]] = []
+    binds: list[set[tuple[str, int]]] = []
+    for step in steps[: last + 1]:
+        reads.append({(name, times[name]) for name in step.reads})
+        times.update(step.binds)
+        binds.append({(name, times[name]) for name in step.binds})
+    own = {
+        (name, time)
+        for step, bound in zip(steps, binds, strict=False)
+        for name, time in bound
+        if name not in step.imports
+    }
+    wanted = set(reads[last])
     kept: set[int] = {last}
     size = -1
     while size != len(kept):  # what a kept step makes of an object may be changed later
         size = len(kept)
         for index in range(last - 1, -1, -1):
             step = steps[index]
-            changes = step.acts and step.reads & wanted & own
+            changes = step.acts and reads[index] & wanted & own
             # what binds and shows nothing is there for its effect, as `decimal.prec = 6`
             effect = step.acts and not (step.binds or step.want.text or step.depends)
-            if step.binds & wanted or changes or effect or "*" in step.imports:
+            if binds[index] & wanted or changes or effect or "*" in step.imports:
                 kept.add(index)
-                wanted |= step.reads | step.binds if changes else step.reads
+                wanted |= reads[index] | binds[index] if changes else reads[index]
     return sorted(kept)

@@ -6,8 +6,6 @@ import ast
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from random import Random
 
 from refute.core.problems import DoctestSession, FunctionProblem, Invocation, Trust, UnitTest
 from refute.function.contract import (
@@ -42,7 +40,6 @@ from refute.function.search.inputs import Tier, as_call
 from refute.function.search.repair import PATIENT, Repair, repair, starting
 from refute.function.search.showing import SHOWN, candidate, derived, sound
 from refute.function.search.staged import is_staged, proposed_inputs
-from refute.function.search.varied import optional_parameters, varied
 from refute.sandbox import Limits, NotRun, Program, Sandbox
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.pool import Timed
@@ -52,8 +49,6 @@ __all__ = ["search", "trusted_tests"]
 
 INPUTS = 120
 """Inputs on which survivors are told apart and derived tests are looked for."""
-SESSIONS = 60
-"""Examples with other values in them, at most, among these."""
 PROVING = 0.08
 """Least share of the budget that is kept back for running the first fixes as they are written."""
 STAGING = 0.25
@@ -117,7 +112,14 @@ def search(
     if found.survivors and found.trial is not None:
         with box.sooner(max(PROVING * budget, starting(found.trial, budget))):
             left = box.deadline - time.monotonic()
-            inputs = comparing_inputs(problem, found, state.trusted, seed, STAGING * left)
+            inputs = proposed_inputs(
+                problem,
+                [test.call for test in state.trusted],
+                box=box,
+                seed=seed,
+                most=INPUTS,
+                seconds=None if max_candidates is not None else STAGING * left,
+            )
             left = box.deadline - time.monotonic()
             inputs = affordable(found, inputs, left)
             known = Hints(tuple(hints), witnesses(problem, box=box))
@@ -354,30 +356,6 @@ def again(problem: FunctionProblem, findings: Sequence[Finding], box: Sandbox) -
                 continue
         kept.append(finding)
     return kept
-
-
-def comparing_inputs(
-    problem: FunctionProblem,
-    found: Repair,
-    trusted: Sequence[UnitTest],
-    seed: int,
-    seconds: float,
-) -> list[tuple[Invocation, Tier]]:
-    """Inputs near the known ones, with how far each is from them: the failing examples that are no
-    calls, with other values in them; then those of `proposed_inputs`."""
-    failing = [t.call for t, ok in zip(found.tests, found.passed, strict=True) if not ok]
-    sessions = [call for call in failing if isinstance(call, DoctestSession)]
-    optional = optional_parameters(problem.code, problem.entry_point) if sessions else []
-    near = islice(varied(sessions, Random(seed), problem.entry_point, optional), SESSIONS)
-    inputs: list[tuple[Invocation, Tier]] = [(session, Tier.IN_DOMAIN) for session in near]
-    known = [test.call for test in trusted]
-    assert found.trial is not None
-    bound = None if found.trial.max_candidates is not None else seconds
-    most = INPUTS - len(inputs)
-    inputs += proposed_inputs(
-        problem, known, box=found.trial.box, seed=seed, most=most, seconds=bound
-    )
-    return inputs
 
 
 def affordable(
