@@ -59,8 +59,6 @@ REPOSITORIES = {
 }
 AGAIN = 10
 PER_COMMIT = 4
-OLD = 2022
-"""Commits before are run by the older interpreter: they use what Python 3.10 left out."""
 _REFACTORING = re.compile(
     r"(?i)\b(pyupgrade|black|isort|ruff|flake8|lint|linting|format|formatting|reformat|refactor\w*|"
     r"type hints?|typing|annotations?|annotate|mypy|style|pep ?8|cleanup|clean up|simplify|"
@@ -77,7 +75,6 @@ class Commit:
 
     repo: Path
     sha: str
-    year: int
     title: str
 
     @property
@@ -106,20 +103,12 @@ def commits(clones: Path, names: Sequence[str], seed: int) -> Iterator[Commit]:
     rng = random.Random(seed)
     piles = []
     for name in names:
-        words = (
-            "log",
-            "--since=2018-01-01",
-            "--no-merges",
-            "--format=%H %cd %s",
-            "--date=format:%Y",
-            "--",
-            "*.py",
-        )
+        words = ("log", "--since=2018-01-01", "--no-merges", "--format=%H %s", "--", "*.py")
         told = subprocess.run(
             ["git", "-C", str(clones / name), *words], capture_output=True, text=True, check=True
         ).stdout.splitlines()
-        lines = (line.split(" ", 2) for line in told if line.count(" ") > 1)
-        pile = [Commit(clones / name, sha, int(year), title) for sha, year, title in lines]
+        lines = (line.split(" ", 1) for line in told if " " in line)
+        pile = [Commit(clones / name, sha, title) for sha, title in lines]
         rng.shuffle(pile)
         piles.append(pile)
     while any(piles):
@@ -277,33 +266,24 @@ def show(rows: list[Row], count: int) -> None:
     print(f"seconds a function: {spread([one['seconds'] for one in functions])}")
 
 
-def environments(folder: Path, older: Path | None) -> tuple[Path, Path]:
-    """Interpreters that see what the repositories depend on: for commits of old, and for others."""
-    made = []
-    for name, python in (("older", older or Path(sys.executable)), ("own", Path(sys.executable))):
-        command = [str(python), "-m", "venv", "--without-pip", str(folder / name)]
-        subprocess.run(command, check=True)
-        (site,) = (folder / name).glob("lib/python*/site-packages")
-        (site / "half.pth").write_text(f"{half_of('dev').site.resolve()}\n")
-        made.append(folder / name / "bin" / "python")
-    return made[0], made[1]
+def environment(folder: Path) -> Path:
+    """An interpreter that sees what the repositories depend on."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    (site / "half.pth").write_text(f"{half_of('dev').site.resolve()}\n")
+    return folder / "bin" / "python"
 
 
 def main() -> None:
     made = parser(__doc__, count=75)
     made.add_argument("--clones", type=Path, required=True, help="folder of the clones")
     made.add_argument("--most", type=int, help="scenarios, instead of the budget")
-    made.add_argument("--older", type=Path, help=f"a Python 3.9, for commits before {OLD}")
-    made.add_argument("--names", nargs="+", help="other clones, for a fresh sample")
-    made.add_argument("--refactorings", action="store_true", help="only commits called so")
     options = made.parse_args()
     top = Path(tempfile.mkdtemp(prefix="refute-history-"))
     settings = settings_of(options)
-    older, own = environments(top / "venv", options.older)
+    python = environment(top / "venv")
     rows: list[Row] = []
-    stream = commits(options.clones, options.names or REPOSITORIES[options.half], options.seed)
-    if options.refactorings:
-        stream = (one for one in stream if one.refactoring)
+    stream = commits(options.clones, REPOSITORIES[options.half], options.seed)
     options.out = options.out or top / "history.jsonl"
     drawn: list[Commit] = []
     try:
@@ -315,7 +295,7 @@ def main() -> None:
             rows = work(
                 drawn,
                 key=lambda commit: commit.key,
-                do=lambda c: replayed(c, older if c.year < OLD else own, settings),
+                do=lambda c: replayed(c, python, settings),
                 options=options,
             )
     finally:

@@ -1,7 +1,6 @@
 """Real packages to measure on, in two halves: what the other scripts share.
 
     python benchmarks/packages.py fill FOLDER       # pip install --target FOLDER/dev, FOLDER/report
-    python benchmarks/packages.py list --half dev    # how many functions each package holds
 
 Two flat site folders of popular packages and two lists of modules of the standard library. The half
 `dev` may be looked at case by case while rules are written; of the half `report` only totals are
@@ -36,7 +35,6 @@ import sys
 import tempfile
 import time
 import tokenize
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -438,25 +436,14 @@ def spread(seconds: Sequence[float]) -> str:
 
 
 def main() -> None:
-    """`fill FOLDER` or `list --half HALF`."""
+    """`fill FOLDER`."""
     commands = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    verbs = commands.add_subparsers(dest="verb", required=True)
-    verbs.add_parser("fill").add_argument("folder", type=Path)
-    verbs.add_parser("list").add_argument("--half", choices=sorted(PACKAGES), default="dev")
+    commands.add_argument("verb", choices=["fill"])
+    commands.add_argument("folder", type=Path)
     options = commands.parse_args()
-    if options.verb == "fill":
-        for name, wanted in INSTALLED.items():
-            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile"]
-            subprocess.run([*pip, "--target", str(options.folder / name), *wanted], check=True)
-        return
-    half = half_of(options.half)
-    found = functions(half)
-    total, shown = Counter(f.package for f in found), Counter(f.package for f in found if f.doctest)
-    print(f"{len(modules(half))} modules, {len(found)} functions, {sum(shown.values())} shown")
-    for package, count in total.most_common():
-        print(
-            f"{package:20} {count:5} functions, {shown[package]:5} with a doctest that names them"
-        )
+    for name, wanted in INSTALLED.items():
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile"]
+        subprocess.run([*pip, "--target", str(options.folder / name), *wanted], check=True)
 
 
 if __name__ == "__main__":
