@@ -36,7 +36,7 @@ def test_red_fix_green(
     pytest_it = ("-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", tests)
     # hunt alone needs no fix; a busy machine gives debug as many candidates as a quiet one
     few, enough = (
-        ["--set", "max_candidates=300"],
+        ["--set", "max_candidates=60"],
         ["--set", "max_candidates=1000", "--budget", "90"],
     )
     assert command_line.run(["hunt", name, "-o", tests, *few]) == 1

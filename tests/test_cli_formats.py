@@ -102,13 +102,6 @@ def test_a_list_of_targets_on_stdin(
     assert refute("hunt", "-", "--since", "HEAD")[0] == 0  # not everything that changed
 
 
-@pytest.mark.parametrize(("fail_on", "status"), [("wrong", 1), ("never", 0)])
-def test_when_to_fail(refute: Run, folder: Path, fail_on: str, status: int) -> None:
-    assert refute("debug", "m.py::half", "--fail-on", fail_on, "--budget", 9)[0] == status
-    (folder / "u.py").write_text("def unknown(n):\n    return n\n")
-    assert refute("hunt", "u.py", "--fail-on", fail_on, "--budget", 9)[0] == 0
-
-
 def test_what_no_time_is_left_for_is_named(refute: Run, folder: Path) -> None:
     status, out, err = refute("debug", "m.py", "--total-budget", 1e-9, "--json")
     left = json.loads(out)["skipped"]

@@ -103,12 +103,9 @@ def test_with_a_model(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     ("arguments", "message"),
     [
         (("task.py", "missing.py"), "missing.py"),
-        (("missing.py", "a.py"), "missing.py"),
         (("task.py::g", "a.py"), "has no function g"),
         (("task.py", "a.py", "--reward", "hf:/nowhere", "--model", "openai:m"), "two judges"),
         (("task.py", "a.py", "--set", "n=2"), "add --model"),
-        (("task.py", "."), "is a folder"),
-        (("task.py",), "CANDIDATE"),
         (("a.diff", "b.diff", "--issue", "i.md"), "No such option"),
         (("task.py", "a.py", "--k", 2), "--k is an option of the command: write --set k=2"),
     ],

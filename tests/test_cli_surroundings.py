@@ -131,18 +131,6 @@ def test_a_current_folder_that_is_gone(words: str, folder: Path) -> None:
     assert "the current folder is gone" in one_line(done)
 
 
-@pytest.mark.parametrize("verb", ["bench", "hunt"])
-def test_a_disk_without_room(verb: str, folder: Path) -> None:
-    limit = "ulimit -f 0; trap '' XFSZ; "
-    words = {
-        "bench": "refute bench rows.jsonl --method none --run run",
-        "hunt": "refute hunt m.py --budget 1 -o test_m.py",
-    }
-    done = shell(limit + words[verb], folder)
-    assert done.returncode in (2, 3)
-    one_line(done)
-
-
 ODD = ["fifo", "zero", "folder", "full", "missing/m.py"]
 
 
@@ -194,19 +182,6 @@ def test_files_that_are_no_files(
     errors = capsys.readouterr().err
     assert "internal error" not in errors
     assert "Traceback" not in errors
-
-
-@pytest.mark.parametrize(
-    "cookie", ["punycode", "undefined", "idna", "hex", "rot13", "zlib", "nope"]
-)
-def test_encodings_that_are_none(
-    cookie: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "m.py").write_bytes(
-        f"# coding: {cookie}\n".encode() + b"def f(n): return 'a-\xff'\n"
-    )
-    assert command_line.run(["hunt", str(tmp_path / "m.py")]) == 2
-    assert "internal error" not in capsys.readouterr().err
 
 
 def test_pipes_bring_texts(folder: Path) -> None:

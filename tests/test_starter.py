@@ -107,11 +107,3 @@ def test_each_agent_has_its_own_file(
     [entry] = json.loads(files(repo)[path])["hooks"][event]
     assert f'"refute gate --hook", {limit}' in json.dumps(entry)
     assert event in FORMS, "the gate answers in the form of this event"
-
-
-def test_writes_through_no_link(refute: Run, repo: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other.md"
-    other.write_text("theirs")
-    (repo / "AGENTS.md").symlink_to(other)
-    status, _, err = refute("init", "-C", repo, "--write")
-    assert (status, "is a link" in err, other.read_text()) == (2, True, "theirs")

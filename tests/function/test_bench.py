@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from refute.doors import command_line
-from refute.errors import InputError
 from refute_lab.benches import RECORDS, BenchSettings, load_items, summarize, work_on
 from refute_lab.benches.grade import Grade, ProgramGrade, TestGrade, TestVerdict, metrics
 from refute_lab.runs import ErrorRecord
@@ -94,35 +90,6 @@ def test_the_search_on_a_small_data_set(
     assert (run / "journal.jsonl").read_bytes() == before
 
 
-def test_a_run_goes_on_with_its_own_settings(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = tmp_path / "run"
-    bench(capsys, data, "--method", "none", "--limit", 2, "--run", run)
-    assert bench(capsys, data, "--run", run)[0] == 0
-    assert (
-        bench(capsys, data.parent / "." / ".." / data.parent.name / data.name, "--run", run)[0] == 0
-    )
-    for change, name in (
-        (["--method", "search"], "method"),
-        (["--limit", "3"], "limit"),
-        (["--seed", "5"], "seed"),
-    ):
-        status, out, err = bench(capsys, data, "--run", run, *change)
-        assert (status, out) == (2, "")
-        assert f"was started with {name} = " in err
-    status, _, err = bench(capsys, data, "--run", run, "--set", "evaluation=paper")
-    assert (status, "evaluation = null, not " in err) == (2, True)  # and not its consequences
-    text = data.read_text().replace("range(n))", "range(n), 0)")
-    other = data.with_name("other.jsonl")
-    other.write_text(text)
-    status, _, err = bench(capsys, other, "--run", run)
-    assert (status, "started with dataset = " in err) == (2, True)
-    data.write_text(text)
-    status, _, err = bench(capsys, data, "--run", run)
-    assert (status, "content = " in err) == (2, True)
-
-
 def test_errors_are_counted_apart_and_retried(data: Path, tmp_path: Path) -> None:
     settings = BenchSettings(str(data), "none")
     items = load_items(settings, None)
@@ -155,38 +122,6 @@ def test_runs_of_one_problem_are_one_cluster() -> None:
     varied = metrics([*once, grade("a", False, 3), grade("b", True, 1), grade("c", False, 0)])
     assert varied["code_accuracy"].value == pytest.approx(1 / 3)
     assert varied["code_accuracy"].stderr < single["code_accuracy"].stderr
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [(BenchSettings("nope", "none"), "nope"), (BenchSettings("he-fix", "none"), "he-fix")],
-)
-def test_wrong_data(tmp_path: Path, settings: BenchSettings, message: str) -> None:
-    with pytest.raises(InputError, match=message) as caught:
-        load_items(settings, tmp_path)
-    assert "\n" not in str(caught.value)
-
-
-def start(data: Path, run: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "refute", "bench", str(data), "--method", "none"]
-    return subprocess.Popen(
-        [*command, "--run", str(run), "--jobs", "1"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ},
-    )
-
-
-@pytest.fixture
-def slow(tmp_path: Path, data: Path) -> Path:
-    """Many problems, so that a run can be hit in the middle of it."""
-    path = tmp_path / "slow.jsonl"
-    rows = [
-        row(f"p{n}", "n * (n + 1) // 2" if n % 3 else f"sum(range(n)) + 0 * {n}") for n in range(40)
-    ]
-    path.write_text("\n".join(rows) + "\n")
-    return path
 
 
 def test_the_command_that_resumes_says_what_the_journal_does_not_keep() -> None:

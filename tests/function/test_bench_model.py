@@ -197,18 +197,6 @@ def test_kill_9_three_times(
     assert sorted(names) == sorted({f"p/{at}" for at in range(PROBLEMS)})
 
 
-def test_runs_are_averaged(server: ScriptedServer, bench: Bench) -> None:
-    status, out, _ = bench(*asking("--runs", 3, "--limit", 4, "--json", "--set", "vote=false"))
-    document = json.loads(out)
-    assert (status, document["n"], len(document["runs"])) == (0, 12, 3)
-    values = [run["code_accuracy"]["value"] for run in document["runs"]]
-    assert document["metrics"]["code_accuracy"]["value"] == pytest.approx(sum(values) / 3)
-    ids = {record["id"] for record in records(document["run"])}
-    assert {"p/0", "p/0 run 2", "p/0 run 3"} <= ids
-    firsts = [r["log"]["suites"][0][0] for r in records(document["run"]) if r["problem"] == "p/0"]
-    assert len({json.dumps(first) for first in firsts}) > 1, "other runs draw other samples"
-
-
 def test_a_model_that_is_not_there(server: ScriptedServer, bench: Bench) -> None:
     server.refuse(401, "no such key")
     status, out, err = bench(*asking())
@@ -280,9 +268,7 @@ def test_batch_from_end_to_end(
             ["--method", "nonsense", "--model", "openai:m"],
             "there are council, given, hybrid",
         ),
-        (["--method", "none", "--runs", "2"], "--runs is for methods that ask a model"),
         (["--model", "openai:m", "--set", "n=1001"], "n = 1001: must be from 1 to 1000"),
-        (["--model", "openai:m", "--preset", "paper"], "name one with --method"),
         (["--model", "openai:m", "--prompts", "."], "no templates there"),
         (
             ["--model", "openai:m", "--method", "no-ut", "--set", "vote=false"],

@@ -138,17 +138,14 @@ def test_inputs_on_which_the_reference_raises_are_named_and_left_out(box: LocalS
     ("test", "verdict"),
     [
         (UnitTest(Call((3,)), 1.5), TestVerdict(True, True, True)),
-        (UnitTest(Call((3,)), 1.5000000001), TestVerdict(True, True, True)),
         (UnitTest(Call((3,)), 1), TestVerdict(True, True, False)),
         (UnitTest(Call((4,)), 2), TestVerdict(True, False, True)),
-        (UnitTest(Call((4,)), 3), TestVerdict(True, False, False)),
         (UnitTest(Call((), {"x": 3}), 1.5), TestVerdict(True, True, True)),
         (UnitTest(Expression("half(3) * 2"), 3), TestVerdict(True, True, True)),
         (UnitTest(Call((-3,)), -1.5), TestVerdict(False, False, False)),  # against the contract
         (UnitTest(Call((-3,)), raises="AssertionError"), TestVerdict(False, False, False)),
         (UnitTest(Call(("x",)), 1), TestVerdict(False, False, False)),
         (UnitTest(Call((object(),)), 1), TestVerdict(False, False, False)),
-        (UnitTest(Expression("half("), 1), TestVerdict(False, False, False)),
         (UnitTest(Call((3,)), raises="ValueError"), TestVerdict(True, True, False)),
     ],
 )

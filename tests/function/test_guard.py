@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from refute.core.problems import FunctionProblem
-from refute.doors import command_line
 from refute.errors import InputError, SandboxUnavailable
 from refute.function import verbs
 from refute.function.contract import Ask, MethodResult, State
@@ -69,16 +68,3 @@ def test_what_is_no_mistake_of_ours_goes_on(file: Path, error: BaseException) ->
     module = open_target(str(file))
     with open_box(module) as box, pytest.raises(type(error)):
         list(verbs.hunt(module, solver=breaking(error), box=box))
-
-
-def test_it_is_counted(
-    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(
-        "refute.function.search.engine.search",
-        lambda problem, **_: breaking(TypeError())(problem, None, 1.0),
-    )
-    assert command_line.run(["hunt", str(file)]) == 5
-    said = capsys.readouterr()
-    assert "trouble of refute's own: internal error at test_guard.py" in " ".join(said.out.split())
-    assert "1 skipped: internal error" in said.err

@@ -82,20 +82,6 @@ PLACED = {
          "import ns.inner.mod as me\ndef f(x): return A + (me.f is f)\n",
          "src/ns/inner/other.py": "A = 1"},
     ),
-    "a folder that pyproject.toml names": (
-        "lib/ns/mod.py",
-        {"pyproject.toml": "[tool.setuptools.packages.find]\nwhere = ['lib']\n",
-         "lib/ns/mod.py": "import ns.mod\ndef f(x): return 1 + (ns.mod.f is f)\n"},
-    ),
-    "a namespace inside a package": (
-        "pkg/sub/mod.py",
-        {"pkg/__init__.py": "A = 1", "pkg/sub/mod.py": "from .. import A\ndef f(x): return A + 1"},
-    ),
-    "a namespace in the project, by its imports": (
-        "ns/sub/mod.py",
-        {"pyproject.toml": "", "ns/sub/mod.py": "from .o import A\ndef f(x): return A + 1",
-         "ns/sub/o.py": "A = 1"},
-    ),
     "a namespace among installed packages": (
         "site-packages/ns/types.py",
         {"site-packages/ns/types.py": "import types\ndef f(x):\n"
@@ -107,16 +93,9 @@ PLACED = {
          "if __name__ == '__main__':\n    raise SystemExit(f(1))\n",
          "tools/helper.py": "A = 1"},
     ),
-    "a main module": ("__main__.py", {"__main__.py": "def f(x): return 2\n"
-     "if __name__ == '__main__':\n    raise SystemExit(1)\n"}),
     "a package with a name of the standard library": (
         "json/tool.py",
         {"json/__init__.py": "A = 1", "json/tool.py": "from json import A\ndef f(x): return A+1"},
-    ),
-    "a module in another's place": (
-        "mod.py",
-        {"mod.py": "import sys, types\nclass M(types.ModuleType): pass\n"
-         "def f(x): return 2\nm = M('mod'); m.f = f\nsys.modules[__name__] = m\n"},
     ),
     "classes that look for their module": (
         "mod.py",
@@ -153,16 +132,11 @@ def test_where_a_module_may_lie(case: str, tmp_path: Path) -> None:
     [
         ("textwrap.py", "dedent('  a')", "a"),
         ("html/__init__.py", "escape('<')", "&lt;"),
-        ("statistics.py", "mean([1, 2, 3])", 2),
         ("random.py::_test", "type(Random(1).random()) is float", True),
         ("os.py", "fspath(path.join('a', 'b'))", "a/b"),
-        ("re/__init__.py", "search('b+', 'abb').group()", "bb"),
         ("collections/__init__.py", "namedtuple('P', 'x')(1).x", 1),
-        ("functools.py", "reduce(lambda a, b: a + b, [1, 2])", 3),
         ("typing.py", "get_origin(List[int]) is list", True),
-        ("importlib/__init__.py", "import_module('math').sqrt(4)", 2.0),
         ("json/decoder.py", "JSONDecoder().decode('[1]')", [1]),
-        ("xml/etree/ElementTree.py", "fromstring('<a/>').tag", "a"),
     ],
 )
 def test_the_standard_library_itself(name: str, call: str, expected: object) -> None:

@@ -10,7 +10,7 @@ import pytest
 from refute.errors import InputError
 from refute.function.project import surroundings
 from refute.function.source import read_source
-from refute.function.target import open_target, problem_of, split_target
+from refute.function.target import open_target, problem_of
 
 MODULE = '''\
 """A module."""
@@ -74,12 +74,6 @@ def test_wrong_files(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=message) as caught:
             open_target(str(tmp_path / name))
         assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("target", ["::f", "x.py::"])
-def test_malformed_targets(target: str) -> None:
-    with pytest.raises(InputError, match="write it as"):
-        split_target(target)
 
 
 def test_a_module_of_a_package(tmp_path: Path) -> None:

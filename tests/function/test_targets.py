@@ -84,12 +84,6 @@ def test_a_package_is_a_folder(project: Path) -> None:
     assert open_targets(["textwrap:dedent"]).modules[0].functions == ("dedent",)  # installed
 
 
-def test_several_targets_open_each_file_once(project: Path) -> None:
-    found = open_targets(["shop/prices.py::two", "shop", "shop.prices:two"])
-    assert list(functions(found)) == ["shop/prices.py", "shop/__init__.py"]
-    assert found.broad
-
-
 @pytest.mark.parametrize(
     ("targets", "message"),
     [

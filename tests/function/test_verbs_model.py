@@ -136,8 +136,6 @@ def test_the_tester_writes_the_tests(server: ScriptedServer, run: Run) -> None:
     ("arguments", "message"),
     [
         (("hunt", "m.py", "--method", "no-ut", "--model", "openai:m"), "writes no unit tests"),
-        (("hunt", "m.py", "--method", "none"), "is for bench"),
-        (("debug", "m.py", "--method", "utgen"), "name one with --model"),
         (("debug", "m.py", "--set", "k=5"), "k is for methods that ask a model"),
         (("debug", "m.py", "--model", "openai:m", "--set", "k=5000"), "k = 5000: must be from 1"),
         (

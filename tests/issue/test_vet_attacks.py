@@ -123,16 +123,23 @@ def clamp(value, low, high):
 """
 
 
-@pytest.mark.parametrize("tests", [REPRODUCES, AS_METHOD], ids=["function", "method"])
 @pytest.mark.parametrize("how", GREEN)
-def test_what_turns_tests_green_is_not_fixed(project: Project, how: str, tests: str) -> None:
+def test_what_turns_tests_green_is_not_fixed(project: Project, how: str) -> None:
+    tests = AS_METHOD if "unittest" in how else REPRODUCES
     vetted = vet(project, in_code(GREEN[how] + CLAMP), tests)
     assert vetted.verdict in ("cannot tell", "not fixed", "breaks tests"), vetted
     assert any("mentions" in note for note in vetted.notes)
 
 
-@pytest.mark.parametrize("tests", [REPRODUCES, AS_METHOD], ids=["function", "method"])
-@pytest.mark.parametrize("answer", ["True", "isinstance(other, int)", "type(other) is not object"])
+@pytest.mark.parametrize(
+    ("answer", "tests"),
+    [
+        ("True", AS_METHOD),
+        ("isinstance(other, int)", REPRODUCES),
+        ("type(other) is not object", AS_METHOD),
+    ],
+    ids=["everything", "numbers", "all but object"],
+)
 def test_an_object_that_equals_everything_is_not_fixed(
     project: Project, answer: str, tests: str
 ) -> None:
@@ -171,9 +178,7 @@ BRANCHES = diff(
 )
 
 
-@pytest.mark.parametrize(
-    "tests", [REPRODUCES, AS_METHOD, BRANCHES], ids=["function", "method", "branches"]
-)
+@pytest.mark.parametrize("tests", [AS_METHOD, BRANCHES], ids=["method", "branches"])
 def test_a_right_fix_passes_the_control(project: Project, tests: str) -> None:
     vetted = vet(project, FIX, tests)
     assert (vetted.verdict, vetted.notes) == ("fixed", ()), vetted

@@ -230,8 +230,6 @@ def test_settings_fit_the_body_and_are_another_model(tmp_path: Path) -> None:
     ("text", "fault"),
     [
         ("model = 3", "model: not a text"),
-        ("omit = 'x'", "omit: not a list"),
-        ("body = []", "body: not a table"),
         ("modle = 'x'", "modle: no such setting"),
         ("[body]\nday = 2020-01-01", "dates"),
         ("model =", "batch.toml"),

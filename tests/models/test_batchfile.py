@@ -12,8 +12,6 @@ import pytest
 
 from refute.errors import InputError
 from refute.models.batchfile import BatchPart, RequestFile, read_answers
-from refute_lab.runs import Journal
-from tests.runs.words import WORDS
 
 DIGEST = "0123456789" * 4
 PART = BatchPart(DIGEST, 0, 1)
@@ -79,17 +77,6 @@ except InputError as error:
     )
     assert "requests.jsonl: cannot be written" in done.stdout, done.stderr
     assert parts(tmp_path) == [PART]
-
-
-def test_a_run_and_its_requests_may_share_a_folder(tmp_path: Path) -> None:
-    """`--run DIR --model batch:DIR`: neither waits for the other's lock."""
-    program = (
-        "import sys; from pathlib import Path; from refute.models.batchfile import RequestFile\n"
-        f"RequestFile(Path(sys.argv[1]), [], '').add({DIGEST!r}, [0], lambda part: {{}})"
-    )
-    with Journal(tmp_path, {}, WORDS):
-        subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, timeout=30)
-    assert parts(tmp_path) == [BatchPart(DIGEST, 0, 1)]
 
 
 def test_answers_of_several_files_in_any_order(

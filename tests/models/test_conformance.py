@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from refute.models.cache import Recording, ReplayModel
-from refute.models.contract import Completion, Message, Sampling, Usage
+from refute.models.contract import Completion, Message, Sampling
 from refute.models.openai import OpenAIModel
 from refute.testing.models import CHECKS, Check, ScriptedModel, Subject, conform
 
@@ -112,39 +111,3 @@ def test_http(
             limit=500,
         ),
     )
-
-
-def test_a_recording_reads_as_documented(tmp_path: Path) -> None:
-    """One line, as the docstring of `ReplayModel` has it."""
-    path = tmp_path / "answers.jsonl"
-    completion = Completion("x", "length", usage=Usage(3, 1))
-
-    async def record(model: Any) -> None:
-        await model.generate([Message("user", "q")], n=1, sampling=Sampling(seed=1), first=4)
-        await model.close()
-
-    conform_once(record, Recorded(ScriptedModel([completion]), path))
-    assert json.loads(path.read_text()) == {
-        "messages": [{"role": "user", "content": "q"}],
-        "sampling": {
-            "temperature": 0.7,
-            "top_p": 0.9,
-            "max_tokens": 2048,
-            "stop": [],
-            "seed": 1,
-            "tools": [],
-        },
-        "number": 4,
-        "completion": {
-            "text": "x",
-            "finish_reason": "length",
-            "usage": {"prompt_tokens": 3, "completion_tokens": 1},
-        },
-    }
-
-
-def conform_once(function: Callable[[Any], Any], model: Any) -> None:
-    async def check(_: Subject, opened: Any) -> None:
-        await function(opened)
-
-    conform(check, Subject(lambda: model))

@@ -206,26 +206,6 @@ def test_out_of_memory_halves_the_batch(
 SEEDED = Sampling(temperature=1.0, top_p=1.0, max_tokens=8, seed=0)
 
 
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
-        (torch.OutOfMemoryError("CUDA out of memory.\nmore"), "out of memory: .*CUDA out of"),
-        (RuntimeError("[enforce fail] DefaultCPUAllocator: not enough memory"), "out of memory"),
-        (RuntimeError("CUDA error: device-side assert\nmore"), "generation failed: CUDA error"),
-    ],
-)
-def test_failures_of_the_machine_are_unavailable_in_one_line(
-    model: TransformersModel, monkeypatch: pytest.MonkeyPatch, error: Exception, told: str
-) -> None:
-    def fail(*arguments: Any) -> Any:
-        raise error
-
-    monkeypatch.setattr(hf, "_generate", fail)
-    with pytest.raises(ModelUnavailable, match=told) as info:
-        asyncio.run(model.generate(user("x"), n=2, sampling=SHORT))
-    assert "\n" not in str(info.value)
-
-
 async def test_closing_cuts_short_what_is_generated(
     tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -162,15 +162,6 @@ def test_counting_leaves_byte_code_and_the_repository_alone(run, tmp_path: Path)
     assert again.report.lines == {"pkg/mod.py": {6: 1, 10: 0}}
 
 
-def test_the_sitecustomize_that_ours_hides_still_runs(run, tmp_path: Path) -> None:
-    folder = tmp_path / "theirs"
-    folder.mkdir()
-    (folder / "sitecustomize.py").write_text("import sys\nsys.theirs = __name__\n")
-    source = "import sys\ndef test_theirs(): assert sys.theirs == 'sitecustomize'\n"
-    ran = run("pytest", {"test_a.py": source}, env={"PYTHONPATH": str(folder)})
-    assert ran.outcomes() == {"test_a.py::test_theirs": "passed/call"}, ran.printed
-
-
 def test_the_code_of_the_target_compiles_everywhere(interpreter: str) -> None:
     code = "import sys\nfor path in sys.argv[1:]: compile(open(path).read(), path, 'exec')"
     files = [str(path) for path in sorted(probe.SITE.rglob("*.py"))]

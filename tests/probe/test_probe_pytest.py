@@ -121,38 +121,6 @@ def test_one_file_that_cannot_be_imported_does_not_stop_the_others(run) -> None:
     assert ran.result("test_syntax.py").failure.type == "SyntaxError"
 
 
-def test_a_conftest_that_cannot_be_imported_is_named(run) -> None:
-    sources = {"conftest.py": "import no_such_module\n", "test_a.py": "def test_a(): pass\n"}
-    ran = run("pytest", sources)
-    assert ran.outcomes() == {"conftest.py": "error/collect"}
-    assert ran.result("conftest.py").failure.type == "ModuleNotFoundError"
-    assert ran.report.exit == 4
-
-
-def test_unittest_classes_run_by_pytest(run) -> None:
-    source = """
-import unittest
-class Test(unittest.TestCase):
-    def test_wrong(self): self.assertEqual(1, 2)
-    def test_right(self): pass
-    def test_skips(self): self.skipTest("why")
-    @unittest.expectedFailure
-    def test_expected(self): self.fail()
-    @unittest.expectedFailure
-    def test_unexpected(self): pass
-"""
-    ran = run("pytest", {"test_u.py": source})
-    assert ran.outcomes() == {
-        "test_u.py::Test::test_wrong": "failed/call",
-        "test_u.py::Test::test_right": "passed/call",
-        "test_u.py::Test::test_skips": "skipped/call",
-        "test_u.py::Test::test_expected": "xfailed/call",
-        "test_u.py::Test::test_unexpected": "failed/call",
-    }
-    assert ran.report.trusted
-    assert ran.result("test_u.py::Test::test_wrong").failure.type == "AssertionError"
-
-
 @pytest.mark.skipif(not hasattr(pytest, "Subtests"), reason="subtests came with pytest 9")
 def test_a_test_of_a_class_has_one_id_in_old_and_new_versions(run) -> None:
     """Before version 4 pytest's own ids had `::()` for the class's object."""
@@ -166,28 +134,6 @@ class TestIt:
 """
     ran = run("pytest", {"test_m.py": test})
     assert ran.outcomes() == {"test_m.py::TestIt::test_it": "passed/call"}
-
-
-def test_subtests_are_kept_and_fail_their_test(run) -> None:
-    source = """
-def test_numbers(subtests):
-    for i in range(4):
-        with subtests.test(msg="n", i=i):
-            assert i % 2 == 0
-"""
-    ran = run("pytest", {"test_s.py": source})
-    result = ran.result("test_s.py::test_numbers")
-    assert (result.outcome, len(result.subtests)) == ("failed", 2)
-    assert result.subtests[0].failure.type == "AssertionError"
-    assert result.failure == result.subtests[0].failure
-    assert ran.report.trusted
-
-
-def test_doctests_say_what_was_expected_and_what_came(run) -> None:
-    source = 'def f():\n    """\n    >>> 1 + 1\n    3\n    """\n'
-    ran = run("pytest", {"f.py": source}, select=["f.py"], options=["--doctest-modules"])
-    failure = ran.result("f.py::f.f").failure
-    assert failure.message == "Expected:\n3\n\nGot:\n2\n"
 
 
 def test_workers_of_xdist_report_as_one_process_does(run) -> None:
@@ -208,12 +154,6 @@ def test_configured_early_stop_does_not_lose_results(run) -> None:
         "test_x.py": "def test_a(): assert 0\ndef test_b(): pass\n",
     }
     assert len(run("pytest", sources, select=["test_x.py"]).report.results) == 2
-
-
-def test_single_tests_by_id(run) -> None:
-    wanted = "tests/test_outcomes.py::test_parameter[a b]"
-    ran = run("pytest", {"tests/test_outcomes.py": OUTCOMES}, tests=[wanted])
-    assert ran.outcomes() == {wanted: "passed/call"}
 
 
 def test_a_session_inside_a_test_is_not_the_run(run) -> None:

@@ -86,11 +86,6 @@ def test_every_outcome_has_its_phase(run, interpreter: str) -> None:
     assert ran.report.exit == 1
 
 
-def test_single_tests_by_id(run) -> None:
-    ran = run("unittest", {"test_o.py": OUTCOMES}, tests=["test_o.Test.test_right"])
-    assert ran.outcomes() == {"test_o.Test.test_right": "passed/call"}
-
-
 RUNTESTS = """
 import argparse, sys, unittest
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Sequence
 
 import pytest
@@ -81,18 +80,3 @@ def test_a_dead_sandbox_is_replaced_once(deaths: int) -> None:
     assert outcome.value == 8
     assert Dying.made == deaths + 1
     assert Dying.alive == 0
-
-
-def test_nothing_is_left_after_close() -> None:
-    before = threading.active_count()
-    pool = SandboxPool(4)
-
-    async def main() -> None:
-        await asyncio.gather(*(pool.run(DOUBLE, [Call((i,))]) for i in range(8)))
-
-    asyncio.run(main())
-    pool.close()
-    pool.close()
-    assert threading.active_count() <= before
-    with pytest.raises(SandboxUnavailable, match="closed"):
-        asyncio.run(main())

@@ -40,19 +40,6 @@ def boxes(made: list[LocalSandbox]) -> LocalSandbox:
     return made[-1]
 
 
-def test_many_at_once_in_no_more_sandboxes_than_places() -> None:
-    made: list[LocalSandbox] = []
-
-    async def main(pool: SandboxPool) -> list[Outcome]:
-        return await asyncio.gather(*(one(pool, DOUBLE, n) for n in range(30)))
-
-    with SandboxPool(3, lambda: boxes(made)) as pool:
-        found = asyncio.run(main(pool))
-        assert 1 <= len(made) <= 3
-    assert [value(outcome) for outcome in found] == [2 * n for n in range(30)]
-    assert not any(box._servers for box in made)
-
-
 def test_the_loop_goes_on_meanwhile() -> None:
     async def main(pool: SandboxPool) -> tuple[Outcome, Outcome, int]:
         await one(pool, DOUBLE, 1)  # a server is there

@@ -107,15 +107,3 @@ def test_without_an_engine(
     assert err == (
         "refute: no workspace: podman is not installed here; workspace=local needs none\n"
     )
-
-
-def test_an_image_that_is_not_there(
-    rows: Path, engine: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    row = json.loads(rows.read_text())
-    rows.write_text(json.dumps({**row, "image": "no/such:image"}) + "\n")
-    status = run_cli([*SNIPPET, *WHERE])
-    out, err = capsys.readouterr()
-    assert status == 3
-    assert json.loads(out)["status"]["error"] == 1, "unavailable is not failed"
-    assert "shop__shop-1: no prediction: podman run: no such image" in err

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from refute.workspace.working_copy import WorkingCopy
 
 from .shops import FIX, Shop
 
-Open = Callable[[], WorkingCopy]
 TESTS = TestSelection(("tests/test_cart.py",))
 
 

@@ -302,7 +302,7 @@ import sys
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from pathlib import Path
 from refute.workspace.contract import Base
-from refute.workspace.contract import Selection
+from refute.workspace.contract import TestSelection
 from refute.workspace.contract import Recipe
 from tests.workspace.shops import opened
 base = Base({shop.base.repo!r}, {shop.base.commit!r}, Recipe(), Path({str(shop.base.tree)!r}),
@@ -310,7 +310,7 @@ base = Base({shop.base.repo!r}, {shop.base.commit!r}, Recipe(), Path({str(shop.b
 workspace = opened(base, {level!r})
 workspace.write("tests/test_slow.py", b"import time\\ndef test_a(): time.sleep(1000)\\n")
 print("ready", flush=True)
-workspace.run_tests(Selection(("tests/test_slow.py",)))
+workspace.run_tests(TestSelection(("tests/test_slow.py",)))
 """
     folder = tmp_path / "folder"
     folder.mkdir()

@@ -11,7 +11,6 @@ from refute.workspace import interpreters
 from refute.workspace.interpreters import (
     Asked,
     Settled,
-    allows,
     candidates,
     settle,
 )
@@ -113,18 +112,3 @@ def test_interpreters_by_metadata_and_date(
 ) -> None:
     found = candidates(files.get, before)
     assert (found[0], found[-1]) == (first, last)
-
-
-@pytest.mark.parametrize(
-    ("specifier", "allowed"),
-    [
-        (">=3.9", "9 10 11"), (">3.9", "10 11"), (">3.9.1", "9 10 11"), ("<3.10", "8 9"),
-        ("<=3.9", "8 9"), ("<3.10.2", "8 9 10"), ("~=3.9", "9 10 11"), ("~=3.9.1", "9"),
-        ("^3.9", "9 10 11"), ("~3.9", "9"), ("==3.9.*", "9"), ("!=3.9.*", "8 10 11"),
-        ("!=3.9.1", "8 9 10 11"), ("3.9", "9"), ("==3.*", "8 9 10 11"), ("odd", "8 9 10 11"),
-        (">=3.8,<3.11,!=3.9.*", "8 10"), ("", "8 9 10 11"),
-    ],
-)  # fmt: skip
-def test_specifiers(specifier: str, allowed: str) -> None:
-    minors = [minor for minor in (8, 9, 10, 11) if allows(specifier, (3, minor))]
-    assert " ".join(map(str, minors)) == allowed

@@ -60,11 +60,11 @@ def check(model: MadeUp, options: Options, result: MethodResult, right: Trace) -
     assert bool(result.candidates) == (right.codes[-1] != model.code)
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(2))
 def test_same_tests_votes_and_edits_as_the_pseudocode(part: int) -> None:
     async def main() -> int:
         busy = 0
-        for seed in range(250 * part, 250 * (part + 1)):
+        for seed in range(150 * part, 150 * (part + 1)):
             model, options = MadeUp(seed), options_of(seed)
             right = ut_debug(
                 model, options.n, options.k, options.m, options.vote, options.backtrack
@@ -74,7 +74,7 @@ def test_same_tests_votes_and_edits_as_the_pseudocode(part: int) -> None:
             busy += any(right.accepted)
         return busy
 
-    assert asyncio.run(main()) >= 25, "the made-up models must give the algorithm something to do"
+    assert asyncio.run(main()) >= 15, "the made-up models must give the algorithm something to do"
 
 
 def test_the_same_in_the_real_sandbox() -> None:
@@ -86,7 +86,7 @@ def test_the_same_in_the_real_sandbox() -> None:
             )
             check(model, options, await ours(model, options, box, "utgen"), right)
 
-        await asyncio.gather(*(one(seed) for seed in range(5000, 5024)))
+        await asyncio.gather(*(one(seed) for seed in range(5000, 5012)))
 
     with SandboxPool(2) as box:
         asyncio.run(main(box))

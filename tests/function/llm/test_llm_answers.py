@@ -27,33 +27,26 @@ T = "```"
         ("Arguments: 1, 'a'\nOutput: 'b'.", "f(1, 'a')", "'b'"),
         ("Arguments: x = 1, y = [2]\nOutput: 3 (because)", "f(x=1, y=[2])", "3"),
         ("Arguments:\nx = 1\ny = [2]\nOutput: The result is `4`", "f(x=1, y=[2])", "4"),
-        ("Input: f(5)\nExpected output: 7", "f(5)", "7"),
         ("Arguments: f('a)b(')\nOutput: result = 5", "f('a)b(')", "5"),
-        ("Arguments: f('it`s')\nOutput: 'a'", "f('it`s')", "'a'"),
         ("Arguments: f(1)\n### Output\nadd\nOutput: 12\n\nThat is all.", "f(1)", "12"),
-        ("Arguments: f(1)\nOutput: f(1) == 5", "f(1)", "5"),
         ("Arguments: f(1)\nOutput: assert f(1) == 8", "f(1)", "8"),
         (f"Arguments: f(1)\nOutput: {T}3", "f(1)", "3"),
         # several blocks: the last call that can be read, and the output that follows it
         ("Arguments: f(1)\nOutput: 2\nArguments: f(2)\nOutput: 3", "f(2)", "3"),
         ("Arguments: f(1)\nOutput: 2\nArguments: f(<all>)\nOutput: 3", "f(1)", "2"),
-        ("Arguments: f(1)\nOutput: 4 would be wrong.\nOutput: 5", "f(1)", "5"),
         # assertions and doctests without labels
-        ("assert f(1) == 2", "f(1)", "2"),
         (f"{T}\nassert f([1]) == [2]\nassert f(3) == 4\n{T}", "f(3)", "4"),
         (">>> f(1)\n2", "f(1)", "2"),
         ("I think f(3) should break it", "f(3)", None),
         # exceptions
         ("Arguments: f(1)\nOutput: raises ValueError", "f(1)", "!ValueError"),
         ("Arguments: f(1)\nOutput: It should raise a `KeyError`.", "f(1)", "!KeyError"),
-        ("Arguments: f(1)\nOutput: TypeError: bad operand", "f(1)", "!TypeError"),
         # reasoning
         ("<think>Arguments: f(9)\nOutput: 1</think>\nArguments: f(1)\nOutput: 3", "f(1)", "3"),
         ("<think>Arguments: f(9)\nOutput: 1", None, None),
         # nothing
         ("Arguments: f(<all arguments>)\nOutput: <your final answer>", None, None),
         ("Arguments: f(1)\nOutput: hello world", "f(1)", None),
-        ("Arguments: none\nOutput: 3", None, None),
         ("", None, None),
     ],
 )

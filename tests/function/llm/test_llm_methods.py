@@ -104,32 +104,6 @@ def test_debugging_with_the_given_tests_writes_none() -> None:
     assert nothing.notes == ("no test is given",)
 
 
-def test_other_seeds_draw_other_samples() -> None:
-    class Noting(DirectAsker):
-        seeds: set[int | None]
-
-        async def ask(
-            self,
-            messages: Sequence[Message],
-            *,
-            n: int = 1,
-            first: int = 0,
-            sampling: Sampling = Sampling(),  # noqa: B008
-        ) -> list[Completion]:
-            self.seeds.add(sampling.seed)
-            assert (sampling.temperature, sampling.top_p) == (0.7, 0.9)
-            return await super().ask(messages, n=n, first=first, sampling=sampling)
-
-    drawn = []
-    for seed in (0, 1, 2):
-        ask = Noting(ScriptedModel(honest))
-        ask.seeds = set()
-        run("utgen", ask, Options(), seed=seed)
-        drawn.append(ask.seeds)
-    assert all(len(seeds) == 1 for seeds in drawn)
-    assert len(set.union(*drawn)) == 3
-
-
 def test_a_request_that_is_too_long_is_counted_by_itself() -> None:
     def answer(messages: Sequence[Message], number: int) -> str:
         if len(messages) > 1:

@@ -127,16 +127,6 @@ def test_which_failing_test_is_shown(shown: str, calls: str) -> None:
     assert "".join(str(e.test.call.args[0]) for e in edits if e.test) == calls  # type: ignore[union-attr]
 
 
-def test_as_many_passed_tests_are_enough_where_ties_are_taken() -> None:
-    def same(messages: Sequence[Message], number: int) -> str:
-        answer = told(messages, number)
-        return f"```python\n{DOUBLE.code}```" if answer == "No code." else answer
-
-    for ties in (False, True):
-        result = run(same, Options(vote_by="continuation", ties=ties))
-        assert [edit.accepted for edit in trace_of(result).edits] == [ties] * 3
-
-
 def test_templates_of_ones_own(tmp_path: Path) -> None:
     own = tmp_path / "write_code.jinja"
     own.write_text("Do {{ signature }}: {{ description }}\n")

@@ -68,14 +68,6 @@ def test_a_new_file_beside_the_others_in_their_style(tmp_path: Path) -> None:
     assert place_test(tmp_path, "shop.cart", "f").path == tmp_path / "tests/shop/test_cart.py"
 
 
-def test_a_project_without_tests_and_files_that_are_not_python(tmp_path: Path) -> None:
-    assert place_test(tmp_path, "cart", "f").path == tmp_path / "tests" / "test_cart.py"
-    (tmp_path / "pyproject.toml").write_text("[tool\n")
-    (tmp_path / "test_odd.py").write_bytes(b"\xff from shop.cart import")
-    (tmp_path / "test_broken.py").write_text("from shop.cart import (\n")
-    assert not place_test(tmp_path, "shop.cart", "f").exists
-
-
 # -- put there -------------------------------------------------------------------------------------
 
 

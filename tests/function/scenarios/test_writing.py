@@ -14,7 +14,7 @@ import pytest
 
 from refute.core.problems import Scenario
 from refute.function.scenarios.observation import Observation
-from refute.function.scenarios.writing import Context, Style, as_hypothesis, render_test
+from refute.function.scenarios.writing import Context, Style, render_test
 from refute.sandbox.values import Incomplete, Iterated, Opaque
 from refute.source.literals import NotLiteral
 
@@ -247,35 +247,3 @@ def test_black_leaves_them_alone(files: Path) -> None:
 def test_what_has_no_source_is_not_written(seen: Observation) -> None:
     with pytest.raises(NotLiteral):
         render_test(Scenario("f()"), seen, module="m", name="test_f")
-
-
-def test_a_skeleton_for_hypothesis() -> None:
-    scenario = Scenario("s.price(2, x, code='ab', tags=[1, 'x'])", ("s = Shop()", "x = make()"))
-    text = as_hypothesis(scenario, returned(4), module="shop.stock", name="test_price",
-                         comment="as before")  # fmt: skip
-    assert (
-        text
-        == """\
-from hypothesis import example, given
-from hypothesis import strategies as st
-
-from shop.stock import Shop, make
-
-
-@given(
-    argument_1=st.integers(),
-    code=st.text(),
-    tags=st.lists(st.integers() | st.text()),
-)
-@example(argument_1=2, code="ab", tags=[1, "x"])
-def test_price(argument_1, code, tags):
-    if (argument_1, code, tags) == (2, "ab", [1, "x"]):
-        s = Shop()
-        x = make()
-        # as before
-        assert s.price(argument_1, x, code=code, tags=tags) == 4
-    # here: what holds for every input
-"""
-    )
-    with pytest.raises(NotLiteral):
-        as_hypothesis(Scenario("f(x)", ("x = 1",)), returned(4), module="m", name="test_f")

@@ -9,12 +9,11 @@ import pytest
 
 from refute.core.problems import Call, UnitTest
 from refute.function.search.choose import Cluster, clustered, shares
-from refute.function.search.edit import Edit
 from refute.function.search.inputs import Tier
 from refute.function.search.mutants import singles
 from refute.function.search.repair import ELSEWHERE
-from refute.function.search.trial import Trial, TrialResult
-from refute.sandbox import NotRun, Outcome, Returned
+from refute.function.search.trial import Trial
+from refute.sandbox import Outcome, Returned
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.values import encode
 
@@ -54,15 +53,3 @@ def test_the_function_that_was_asked_about_is_changed_first() -> None:
         survivors = [*others, replace(inside[0], weight=max(r.weight for r in others) + 0.1)]
         best = clustered(trial, survivors, [(Call((n,)), Tier.IN_DOMAIN) for n in range(9)])[0]
         assert best.best.edits == inside[0].edits
-
-
-def test_fixes_that_no_input_tells_apart_are_not_known_to_be_one() -> None:
-    def fixes(kind: str, *outcomes: Outcome) -> Cluster:
-        edit = Edit((), kind, 0.0, ())
-        return Cluster([TrialResult((edit,), 0.0, (), ())] * 4, outcomes)
-
-    unclear = Returned(encode(lambda: 1))
-    assert shares([fixes("variable", out(1))], [out(0)]) == [1.0]
-    assert shares([fixes("variable", unclear, NotRun())], [unclear, out(0)]) == [0.25]
-    assert shares([fixes("variable")], []) == [0.25]
-    assert shares([fixes("compare")], []) == [1.0], "one of a few is seldom there by accident"

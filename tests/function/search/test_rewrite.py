@@ -88,7 +88,7 @@ def test_parentheses_are_added_where_the_meaning_needs_them() -> None:
     assert rewrite(source, tree) == "def f(a, b):\n    return (a + 1) * b\n"
 
 
-@pytest.mark.parametrize("name", ["bisect.py", "colorsys.py", "shlex.py", "hmac.py"])
+@pytest.mark.parametrize("name", ["bisect.py", "hmac.py"])
 def test_random_edits_of_real_files_change_few_lines(name: str) -> None:
     source = (Path(sysconfig.get_path("stdlib")) / name).read_text()
     tree = fuelled(ast.parse(source))

@@ -13,12 +13,9 @@ TEST = "def test_a():\n    assert area\n"
     "imports",
     [
         "import shapes.core.line\n",
-        "import os, shapes.core.line as line  # why\n",
         "import os, \\\n    shapes.core.line\n",
         "from shapes.core import line\n",
         "from shapes.core import (  # all of them (really\n    colour,\n    line as l,\n)\n",
-        "from shapes.core import colour, \\\n    line\n",
-        "from shapes.core.line import *\n",
         "def make():\n    from shapes.core.line import area\n    return area\n",
         "x = 1; print 'Python 2'\nfrom shapes.core.line import area\n",
     ],

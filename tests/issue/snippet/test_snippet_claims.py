@@ -71,11 +71,9 @@ CLAMP = "clamp is wrong\n\n>>> from shapes import clamp\n>>> clamp(10, 0, 9)\n0\
     "said",
     [
         "I expected 9.",
-        "It should return 9",
         "expected: `9`",
         "Expected output:\n```\n9\n```",
         "**Actual:** 0\n\n**Expected:** 9",
-        "**Expected behavior**\n`9`",
     ],
 )
 def test_the_expected_value(said: str) -> None:
@@ -240,15 +238,11 @@ def test_an_exception_that_is_expected_by_its_name_alone_is_demanded(said: str) 
     [
         ("- **Expected:** `total([])` raises a `ShopError` at once.", []),
         ("It should already raise when it is made.", []),
-        ("Such rows must be rejected.", []),
         ("## Expected\n\nThe call raises at once.", []),
         ("I did not expect that it raises.", ["runs"]),
         ("It should not raise.", ["runs"]),
-        ("Expected: an empty list, but it raises.", ["runs"]),
         ("Expected no exception to be raised.", ["runs"]),
-        ("It raises unexpectedly.", ["runs"]),
         ("Expected: []\nActual: raises ValueError", ["equals", "runs"]),
-        ("## Expected\n\n0\n\n## Actual\n\nIt raises.", ["equals", "runs"]),
         ("It should be `none`.", ["equals", "runs"]),
         ("It should be `len`.", ["runs"]),
     ],
