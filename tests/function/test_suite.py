@@ -100,6 +100,21 @@ def plant(project: Path, old: str, new: str, *, file: str = "spans.py") -> None:
     (project / file).write_text(text.replace(old, new))
 
 
+@pytest.mark.parametrize(("target", "verdict"), [("spans.py", "fixed"), (".", "cannot tell")])
+def test_tests_that_import_a_named_file_are_run_unasked(
+    refute: Run, project: Path, target: str, verdict: str
+) -> None:
+    plant(project, "count += 1", "count += 2")
+    (project / "tests/test_other.py").write_text("def test_other():\n    assert False\n")
+    _, out, err = refute("debug", target, *COUNTED, "--json")
+    document = json.loads(out)
+    files = document.get("files", [document])
+    told = {one["function"]: one["state"] for file in files for one in file["functions"]}
+    assert told["rounds"] == verdict, err
+    assert ("tests that import it" in err) is (target == "spans.py")
+    assert "test_other" not in out
+
+
 def states(out: str) -> dict[str, str]:
     return {one["function"]: one["state"] for one in json.loads(out)["functions"]}
 
@@ -214,7 +229,7 @@ def test_a_fix_with_a_rival_is_proposed(refute: Run, project: Path) -> None:
 )
 def test_a_fix_of_a_models_that_meddles_with_the_tests(project: Path, attack: str) -> None:
     plant(project, "count += 1", "count += 2")
-    with project_suite(Path("tests"), [Path("spans.py")], None) as suite:
+    with project_suite([Path("tests")], [Path("spans.py")], None) as suite:
         red = [one.id for one in suite.tests if one.failed]
         repair = ProjectRepair(suite, "spans.py", 1)
         wrong = (project / "spans.py").read_text()

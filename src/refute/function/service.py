@@ -16,7 +16,7 @@ from refute.core.parameters import parameter
 from refute.core.problems import FunctionProblem
 from refute.core.registry import chosen_method, departures, options_of, preset_of
 from refute.core.remarks import remark, warn_of_gaps
-from refute.errors import InputError
+from refute.errors import InputError, WorkspaceUnavailable
 from refute.function.contract import Ask, MethodResult, Seen, Skipped, State
 from refute.function.given_tests import read_description, read_given
 from refute.function.interpreters import interpreter_of, with_interpreter
@@ -212,12 +212,7 @@ def collect(
     left = Counter(one.kind for one in got.skipped)
     stack = ExitStack()
     try:
-        suite = None
-        if opened.runs and subject.tests is not None:
-            from refute.function.suite import project_suite
-
-            code = [module.source.path for module in found.modules]
-            suite = stack.enter_context(project_suite(subject.tests, code, subject.python))
+        suite = _suite(subject, opened, stack)
         for unit, one in _stream(subject, opened, spec, settings, ask, suite):
             if isinstance(one, Skipped):
                 got.skipped.append(one)
@@ -244,6 +239,32 @@ def collect(
     return got
 
 
+def _suite(subject: FunctionOptions, opened: Opened, stack: ExitStack) -> Suite | None:
+    """The project's tests, run: those that `--tests` names; else, of a file or function that was
+    named, those that import it, if they run within the budget."""
+    modules = opened.targets.modules
+    named = subject.tests is not None
+    if opened.targets.broad if not named else not opened.runs:
+        return None
+    from refute.function.suite import SECONDS, near_tests, project_suite
+
+    files = near_tests(modules) if subject.tests is None else (subject.tests,)
+    if not files:
+        return None
+    code = [module.source.path for module in modules]
+    seconds = SECONDS if named else subject.budget
+    try:
+        suite = stack.enter_context(project_suite(files, code, subject.python, seconds))
+    except (InputError, WorkspaceUnavailable) as error:
+        if named:
+            raise
+        remark([f"the tests that import it were not run: {error}"])
+        return None
+    if not named:
+        remark([f"ran {len(suite.tests)} tests that import it; --tests names others"])
+    return suite
+
+
 def summary(counted: Counter[State], reasons: Counter[str]) -> str:
     """`12 wrong, 40 passes; not looked at: 2 cannot be loaded, 1 no function`."""
     line = ", ".join(f"{counted[state]} {state}" for state in State if counted[state])
@@ -267,7 +288,8 @@ def _stream(
             [(_within(suite, module), functions_of(module)) for module in modules],
             named=opened.functions == 1,
         )
-        if not any(one.red or one.green for known in seen for one in known.values()):
+        executed = any(one.red or one.green for known in seen for one in known.values())
+        if subject.tests is not None and not executed:
             remark([f"{subject.tests}: no test executes what is looked at"])
         if settings.fixing:
             most = subject.set.get("max_candidates")

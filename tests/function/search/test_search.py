@@ -57,6 +57,18 @@ def test_a_bug_shown_by_examples_is_fixed_in_place(box: Sandbox) -> None:
     assert result.findings == ()
 
 
+@pytest.mark.parametrize("more", ["", ">>> discount(80, 5)\n76.0\n"])
+def test_what_an_edit_brings_in_needs_a_second_witness(box: Sandbox, more: str) -> None:
+    """`bool(percent)` passes: it is 1 for every percent but 0."""
+    code = "def discount(total, percent):\n    return total - total * percent / 10\n"
+    text = f">>> discount(200, 10)\n180.0\n>>> discount(50, 0)\n50.0\n{more}"
+    result = search(problem(code, text), box=box)
+    assert not [one for one in result.failing if one.test.trust == Trust.PREDICTED]
+    if result.candidates:
+        assert any("which stands nowhere near" in one for one in result.reservations)
+    assert bool(result.candidates) is not bool(more)
+
+
 def test_partial_fixes_are_not_shown(box: Sandbox) -> None:
     code = "def f(a):\n    return a\n"
     tests = (

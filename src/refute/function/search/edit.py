@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-__all__ = ["Change", "Edit", "applied", "copy_of", "located", "same"]
+__all__ = ["Change", "Edit", "applied", "brought_in", "copy_of", "located", "same"]
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
@@ -64,6 +64,36 @@ def applied(edits: Sequence[Edit]) -> Iterator[None]:
     finally:
         for change in reversed(undo):
             change.swap()
+
+
+def brought_in(edit: Edit, near: ast.AST) -> str:
+    """The first name or constant of an edit that stands nowhere in `near`, the code before it; "":
+    none. 0, 1, the empty text and the neighbours of a number that stands there are near."""
+    names, values = _parts(near)
+    for change in edit.changes:
+        items = change.new if isinstance(change.new, list) else [change.new]
+        for item in items:
+            new, constants = _parts(item) if isinstance(item, ast.AST) else ({item}, set())
+            for name in sorted(new - names, key=str):
+                if isinstance(name, str) and name.isidentifier():
+                    return name
+            for value in constants - values:
+                numeric = isinstance(value, int | float) and not isinstance(value, bool)
+                if value and value != 1 and not (numeric and {value - 1, value + 1} & values):
+                    return repr(value)
+    return ""
+
+
+def _parts(tree: ast.AST) -> tuple[set[Any], set[Any]]:
+    """The names and the constants that stand in a tree."""
+    names: set[Any] = set()
+    values: set[Any] = set()
+    for node in ast.walk(tree):
+        for field in ("id", "attr", "arg", "name", "asname"):
+            names.add(getattr(node, field, None))
+        if isinstance(node, ast.Constant):
+            values.add(node.value)
+    return names, values
 
 
 _PLACED = (ast.expr, ast.stmt, ast.keyword, ast.arg, ast.alias, ast.ExceptHandler)

@@ -35,10 +35,11 @@ from refute.function.search.choose import (
     rivals,
     shares,
 )
-from refute.function.search.edit import same
+from refute.function.search.edit import brought_in, same
 from refute.function.search.inputs import Tier, as_call
 from refute.function.search.repair import PATIENT, Repair, repair, starting
-from refute.function.search.showing import SHOWN, candidate, derived, sound
+from refute.function.search.rules import of_a_family
+from refute.function.search.showing import SHOWN, candidate, derived, one_witness, sound
 from refute.function.search.staged import is_staged, proposed_inputs
 from refute.sandbox import Limits, NotRun, Program, Sandbox
 from refute.sandbox.equality import expect_test, matches
@@ -161,6 +162,10 @@ def search(
             lost = "crash on inputs like the one example"
             clusters, question = [], None
         parts = shares(clusters, before) if clusters else [1.0]
+        foreign = ""
+        if found.trial is not None and clusters and sum(not ok for ok in found.passed) == 1:
+            [edit] = clusters[0].best.edits
+            foreign = "" if of_a_family(edit.kind) else brought_in(edit, found.trial.tree)
         believed = not clusters or believable(clusters, parts[0], state.trusted)
         if not believed and (parts[0] < LIKELY or met_by_accident(state.trusted[0])):
             state.notes.append(_one_example(len(clusters)))
@@ -171,9 +176,11 @@ def search(
                 candidate(found.trial, cluster, of_fix(cluster, part))
                 for cluster, part in zip(clusters[:SHOWN], parts, strict=False)
             ]
-            if believed:
+            if believed and not foreign:
                 predicted = derived(found.trial, clusters, inputs)
             asking = [t for t, ok in zip(found.tests, found.passed, strict=True) if not ok]
+            if foreign:
+                state.reservations.append(one_witness(foreign))
             if all(map(is_silent, asking)):
                 state.reservations.append("what fails asks for no more than that nothing is raised")
             state.reservations += _reservations(

@@ -22,7 +22,7 @@ from refute.sandbox import Limits, NotRun, Program, Returned
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import Iterated, MalformedValue, crosses
 
-__all__ = ["SHOWN", "candidate", "derived", "sound", "statable"]
+__all__ = ["SHOWN", "candidate", "derived", "one_witness", "sound", "statable"]
 
 SHOWN = 3
 MOST_DERIVED = 5
@@ -125,6 +125,11 @@ def candidate(trial: Trial, cluster: Cluster, confidence: float | None = None) -
         with applied(result.edits[:place]):
             lines.append(described(edit))
     return Candidate(code, cluster.score, tuple(lines), confidence)
+
+
+def one_witness(name: str) -> str:
+    """Say that a single failing test asks for something that stands nowhere near."""
+    return f"only one failing example asks for {name}, which stands nowhere near: give another"
 
 
 def described(edit: Edit) -> str:

@@ -21,6 +21,7 @@ from refute.function.search.rules.rule import (
     Variant,
     few_variants,
     log_weight,
+    of_a_family,
     variants,
 )
 from refute.function.search.rules.statements import statements, swapped_returns
@@ -28,6 +29,6 @@ from refute.function.search.rules.unbound import bindings, uses
 
 __all__ = [
     "ALTERNATIVES", "RULES", "Draft", "Rule", "Variant", "bindings", "borrowed_statements",
-    "few_variants", "log_weight", "statements", "swapped_returns", "uses",
+    "few_variants", "log_weight", "of_a_family", "statements", "swapped_returns", "uses",
     "variants",
 ]  # fmt: skip

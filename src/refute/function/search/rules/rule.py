@@ -124,6 +124,11 @@ def few_variants(kinds: Iterable[str]) -> bool:
     return all(RULES[kind].few for kind in kinds)
 
 
+def of_a_family(kind: str) -> bool:
+    """Return whether edits of a kind put one of a few in the place of another: `max` for `min`."""
+    return RULES[kind].few or RULES[kind].ordered
+
+
 def variants(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """Every rule's variants of the expression at a site."""
     stored = isinstance(getattr(site.node, "ctx", None), ast.Store | ast.Del)
