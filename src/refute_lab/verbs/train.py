@@ -412,7 +412,7 @@ def fit(
 
     `data`: the folder of `training_data`, or a JSONL file: of prompts and completions; of `prompt`,
     `chosen` and `rejected` in TRL's conversational form; of problems with references. `options`: a
-    `FitOptions`, or its fields and those of `train.settings` by name. The same call resumes
+    `FitOptions`, or its fields and those of its settings by name. The same call resumes
     where it was stopped.
 
     Raises `InputError`, `ModelUnavailable`.
