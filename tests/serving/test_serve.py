@@ -74,14 +74,10 @@ def test_the_same_verdicts_as_in_process(server: Server) -> None:
 
 
 def test_programs_that_print_and_files_of_asserts(server: Server) -> None:
-    for path, task, right in (
-        ("/v1/grade", PRINTS, "print(int(input()) + 1)"),
-        ("/v1/grade", ASSERTS, RIGHT),
-    ):
+    for task, right in ((PRINTS, "print(int(input()) + 1)"), (ASSERTS, RIGHT)):
         for program, passed in ((right, True), (right.replace("+ 1", "+ 2"), False)):
-            answer = server.ask(path, {"program": program, "task": task})
+            answer = server.ask("/v1/grade", {"program": program, "task": task})
             assert answer.json["passed"] is passed, answer.body
-        assert server.ask(path, asked(RIGHT, {"kind": "calls", **ADD})).status == 422
 
 
 def test_cheats_are_not_paid_and_their_twins_are(server: Server) -> None:
