@@ -19,8 +19,8 @@ from refute.function.judge import (
 )
 from refute.function.llm.options import Options
 from refute.models.contract import Message
-from refute.results.text.functions import print_judgement
 from refute.sandbox.pool import SandboxPool
+from refute.verbs.judge import JudgeResult
 
 from .llm.scripted import asker
 
@@ -60,7 +60,7 @@ def test_without_a_model_examples_then_agreement(pool: SandboxPool) -> None:
     assert found.ranking[-1].certain == 1
     assert {one.score for one in found.ranking} == {None}, "nothing was there to give one"
     console = Console(record=True, width=100)
-    print_judgement(found, "double", list("abcde"), console)
+    JudgeResult("double", tuple("abcde"), found).print(console)
     assert "score" not in console.export_text()
 
 

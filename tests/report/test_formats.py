@@ -6,12 +6,15 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from jsonschema import Draft7Validator, Draft202012Validator
 from junitparser import JUnitXml, Skipped
 
 from refute.function.contract import Skipped as NotLookedAt
+from refute.gating.judging import Judged
+from refute.gating.running import Finding
 from refute.results import schema
 from refute.results.baselines import OF_CHANGES, OF_FUNCTIONS, read_baseline, write_baseline
 from refute.results.formats import (
@@ -24,6 +27,7 @@ from refute.results.formats import (
     formatted,
     merged,
 )
+from refute.results.formats.changes import report_of_gate
 from tests.conftest import check_document
 
 DATA = Path(__file__).parent.parent / "data"
@@ -100,10 +104,41 @@ def test_workflow_commands_hold_no_command_of_the_code() -> None:
     assert lines[0].startswith(
         "::error file=src/a b.py,line=3,title=wrong-output%3A Cart.f::f('a,b:c'): 50%25 \\x1b[31m"
     )
-    assert "%0Asecond line%0Aand 2 more%0Aline 2" in lines[0]
+    assert "%0Asecond line and 2 more%0Aline 2" in lines[0]
     odd = replace(WRONG, file="a,b:c%.py", function="f\n::error::x")
     (line,) = formatted(Report("hunt", (Case("", 1, "f", "wrong", (odd,)),)), "github").splitlines()
     assert line.startswith("::error file=a%2Cb%3Ac%25.py,line=3,title=wrong-output%3A f%0A%3A%3A")
+
+
+def test_a_page_holds_no_markup_of_the_code() -> None:
+    text = formatted(REPORT, "html")
+    page = ElementTree.fromstring(text[text.index("<main>") : text.index("</body>")])
+    assert {one.tag for one in page.iter()} == {
+        "main", "h1", "p", "h2", "span", "ul", "li", "code", "pre", "details", "summary",
+    }  # fmt: skip
+    assert ["".join(one.itertext()) for one in page.iter("h2")] == [
+        "fixed Cart.f src/a b.py:3", "differs k src/b.py:5",
+    ]  # fmt: skip
+    assert "\\x1b[31m\\x00 ]]> <script>" in "".join(page.itertext())
+    assert [one.text for one in page.iter("summary")] == ["Also looked at: 2", "Not looked at: 1"]
+    diff = [(one.get("class"), one.text) for one in page.iterfind("pre/span")]
+    assert ("add", "+    return a + 1") in diff
+
+
+def test_what_is_against_a_change_lies_where_its_finding_says() -> None:
+    found = Finding("green-now", "t.py::test_f", "fails"), Finding("no-skip", "t.py:7", "skips")
+    report = report_of_gate(Judged("not proven", "two things", "HEAD", "working tree", found))
+    assert report.summary == "not proven: two things"
+    assert [(one.file, one.line, one.message) for one in report.problems] == [
+        ("t.py", 1, "green-now: fails"), ("t.py", 7, "no-skip: skips"),
+    ]  # fmt: skip
+
+
+def test_a_badge_is_red_where_something_is_wrong() -> None:
+    assert json.loads(formatted(REPORT, "badge")) == {
+        "schemaVersion": 1, "label": "refute debug", "message": "1 fixed, 1 passes", "color": "red",
+    }  # fmt: skip
+    assert json.loads(formatted(Report("hunt", ()), "badge"))["color"] == "green"
 
 
 def test_markdown_shows_what_code_says_as_code() -> None:

@@ -187,11 +187,7 @@ def hunt_document(files: Mapping[Path, Sequence[Hunt]], **whole: Any) -> Struct:
         )
         for path, hunts in files.items()
     }
-    return _document(
-        (HuntOfFunction, HuntOfFile, FileTests, HuntOfFiles),
-        rows,
-        **whole,
-    )
+    return _document((HuntOfFunction, HuntOfFile, FileTests, HuntOfFiles), rows, **whole)
 
 
 def debug_document(
@@ -215,11 +211,7 @@ def debug_document(
             code=code,
             diff=unified_diff(fixes[0].before, code, name),
         )
-    return _document(
-        (DebugOfFunction, DebugOfFile, FileFixes, DebugOfFiles),
-        rows,
-        **whole,
-    )
+    return _document((DebugOfFunction, DebugOfFile, FileFixes, DebugOfFiles), rows, **whole)
 
 
 def _document(

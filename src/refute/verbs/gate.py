@@ -26,17 +26,18 @@ from refute.gating.running import chosen_rules
 from refute.models.asking import Asked
 from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.issues import IssueOptions, reproduced, with_bounds
-from refute.verbs.options import json_option
-from refute.verbs.output import FOUND, Shown, apart, consoles, show
+from refute.verbs.options import form_options
+from refute.verbs.output import FOUND, Form, Reported, apart, consoles
 from refute.workspace.factory import Checkout
 from refute.workspace.snapshot import checkout_root
 
 if TYPE_CHECKING:
+    from refute.results.formats import Report
     from refute.results.gate import Gate
 
 
 @dataclass(frozen=True, slots=True)
-class GateResult(Shown):
+class GateResult(Reported):
     """Result of `gate`."""
 
     judged: Judged
@@ -50,6 +51,12 @@ class GateResult(Shown):
     def passed(self) -> bool:
         """True if nothing is against the change."""
         return self.verdict != "not proven"
+
+    def report(self) -> Report:
+        """Return the findings as cases, for every format."""
+        from refute.results.formats.changes import report_of_gate
+
+        return report_of_gate(self.judged)
 
     def document(self) -> Gate:
         """The result as `gate/1`."""
@@ -225,8 +232,8 @@ class _Gate(MethodCommand):
 @click.command("gate", cls=_Gate, levels=("issue",), more=(Bounds,))
 @offered(GateOptions)
 @click.option("--hook", is_flag=True, help="Answer an agent's stop hook, whose JSON is on stdin.")
-@json_option
-def command(options: GateOptions, hook: bool, as_json: bool) -> int:
+@form_options
+def command(options: GateOptions, hook: bool, form: Form) -> int:
     """Prove that a change is done: a test was red before and is green now, nothing near it broke,
     no test was weakened; list what else differs.
 
@@ -248,5 +255,5 @@ def command(options: GateOptions, hook: bool, as_json: bool) -> int:
         return answer.status
     with working("judging the change", consoles()[1]):
         result = gate(options=options)
-    show(result, as_json=as_json)
+    form.show(result)
     return 0 if result.passed else FOUND

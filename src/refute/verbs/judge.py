@@ -56,15 +56,62 @@ class JudgeResult(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
-        from refute.results.text.functions import judge_document
+        from refute.function.formatting import call_source, expected_source
 
-        return judge_document(self.found, self.function, self.names)
+        of = len(self.found.tests)
+        return {
+            "function": self.function,
+            "n": len(self.names),
+            "rule": self.found.rule,
+            "tests": [
+                {
+                    "call": call_source(test.call, self.function),
+                    "expected": expected_source(test),
+                    "source": test.source,
+                    "confidence": round(test.confidence, 4),
+                }
+                for test in self.found.tests
+            ],
+            "ranking": [
+                {
+                    "candidate": self.names[one.index],
+                    "passed": one.passed,
+                    "of": of,
+                    "rank": one.rank,
+                    "score": None if one.score is None else round(one.score, 6),
+                    "agreement": round(one.agreement, 6),
+                }
+                for one in self.found.ranking
+            ],
+            "best": self.names[self.found.best],
+        }
 
     def print(self, console: Any) -> None:
         """Print the result as the command does on stdout."""
-        from refute.results.text.functions import print_judgement
+        from rich.table import Table
+        from rich.text import Text
 
-        print_judgement(self.found, self.function, self.names, console)
+        found = self.found
+        table = Table(
+            title=Text(f"candidates for {self.function}", style="bold"), title_justify="left"
+        )
+        scored = any(one.score is not None for one in found.ranking)
+        for name in ("rank", "candidate", "tests passed", *["score"] * scored, "agreement"):
+            table.add_column(name, overflow="fold")
+        for one in found.ranking:
+            passed = f"{one.passed} of {len(found.tests)}"
+            cells = (str(one.rank), self.names[one.index], passed)
+            score = [] if one.score is None else [f"{one.score:.3g}"]
+            table.add_row(*map(Text, cells), *score, f"{one.agreement:.0%}")
+        console.print(table)
+        if found.rule == "reward":
+            console.print(Text("note: ranked by the reward model's score alone", style="dim"))
+        elif not found.tests:
+            console.print(Text("note: no test: ranked by what most candidates return", style="dim"))
+        firsts = sum(one.rank == 1 for one in found.ranking)
+        if firsts > 1:
+            text = f"note: {firsts} candidates are equal; the first one given stands first"
+            console.print(Text(text, style="dim"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

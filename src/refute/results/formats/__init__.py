@@ -57,6 +57,7 @@ RULES = {
         Rule("issue-not-fixed", "error", "A test that reproduces the issue fails with the fix."),
         Rule("test-broken", "error", "A test that passes without the fix fails with it."),
         Rule("not-shown", "warning", "Nothing shows that the fix resolves the issue."),
+        Rule("not-proven", "error", "A rule of `refute gate` is broken."),
     )
 }
 
@@ -76,7 +77,7 @@ class Problem:
     message: str
     """For people, in one or a few lines."""
     detail: str = ""
-    """What tells it from other problems of the rule with the function, the same in every run."""
+    """Text that tells it from other problems of this rule and function, the same in every run."""
     others: int = 0
     """Further inputs that show the same."""
 
@@ -100,7 +101,7 @@ class Proposal:
     after: str
     """The whole file."""
     text: str
-    """What it is, in a line for people."""
+    """One line for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class Case:
     """The verb's claim: "wrong", "passes", "cannot tell", "no difference"..."""
     problems: tuple[Problem, ...] = ()
     reason: str = ""
-    """Why nothing can be said, where nothing can."""
+    """Reason why nothing can be said."""
     proposal: Proposal | None = None
 
     @property
@@ -131,7 +132,7 @@ class Report:
     cases: tuple[Case, ...]
     left: tuple[Skipped, ...] = ()
     summary: str = ""
-    """How it came out, in a line."""
+    """Outcome in a line."""
     known: int = 0
     """Problems that the baseline knows, which are not among the cases."""
     interrupted: bool = False
@@ -161,7 +162,7 @@ def _first(ones: Sequence[Problem]) -> Problem:
 
 __all__ = ["FORMATS", "formatted"]
 
-FORMATS = ("text", "json", "jsonl", "sarif", "junit", "github", "markdown")
+FORMATS = ("text", "json", "jsonl", "sarif", "junit", "github", "markdown", "html", "badge")
 """`text` and `json` are each verb's own; the others are made of its `Report`."""
 
 

@@ -1,4 +1,4 @@
-"""Results of `diff`, `vet`, `reproduce` and `fix` as cases of a report."""
+"""Results of `diff`, `gate`, `vet`, `reproduce` and `fix` as cases of a report."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from refute.diffing.comparison import Difference, observed_source
 from refute.diffing.service import Compared, Diffed
-from refute.results.formats import Case, Problem, merged, short
+from refute.results.formats import Case, Problem, Report, merged, short
 
 if TYPE_CHECKING:
+    from refute.gating.judging import Judged
+    from refute.gating.running import Finding
     from refute.issue.observed_calls import ObservedCall
     from refute.verbs.fix import FixResult
     from refute.verbs.issues import ReproduceResult, VetResult
@@ -75,6 +77,22 @@ def cases_of_changes(changes: Diffed | str | None) -> list[Case]:
     if not isinstance(changes, Diffed):
         return []
     return [case_of_change(one) for one in changes.functions]
+
+
+def report_of_gate(judged: Judged) -> Report:
+    """What is against the change, its tests, and what else it changes."""
+    cases = [_broken_rule(one) for one in judged.findings]
+    cases += [Case(one.file, 1, one.id, one.turn) for one in judged.tests]
+    summary = f"{judged.verdict}: {judged.reason}"
+    return Report("gate", (*cases, *cases_of_changes(judged.behaviour)), (), summary)
+
+
+def _broken_rule(one: Finding) -> Case:
+    file, _, line = one.where.partition("::")[0].rpartition(":")
+    where = (file, int(line)) if line.isdigit() else (one.where.partition("::")[0], 1)
+    detail = f"{one.rule}|{one.what}"
+    problem = Problem("not-proven", *where, one.where, f"{one.rule}: {one.what}", detail)
+    return Case(*where, one.where, "not proven", (problem,))
 
 
 def cases_of_vetted(result: VetResult) -> list[Case]:

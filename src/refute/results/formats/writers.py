@@ -1,5 +1,5 @@
-"""A report in the formats of other programs: GitHub's commands, JUnit XML, JSON lines, Markdown,
-SARIF 2.1.0.
+"""A report in the formats of other programs: GitHub's commands, an HTML page, JUnit XML, JSON
+lines, Markdown, SARIF 2.1.0, a badge.
 
 GitHub: each problem is an annotation on its line (`::warning file=src/cart.py,line=12,...`);
 whatever comes from the code is escaped, so that it cannot begin a command of its own. Markdown, for
@@ -12,14 +12,18 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from html import escape
+from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from xml.etree import ElementTree
 
 from msgspec import convert
 
+from refute.function.source import unified_diff
 from refute.results import as_json
 from refute.results.baselines import FunctionLine, LastLine, ShownProblem, SkippedLine
 from refute.results.formats import RULES, Case, Problem, Proposal, Report
@@ -53,9 +57,7 @@ def _command(case: Case, problem: Problem) -> str:
     if problem.file:
         properties = {"file": problem.file, "line": str(problem.line), **properties}
     told = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    message = problem.message
-    if problem.others:
-        message += f"\nand {problem.others} more"
+    message = f"{problem.message}{_and_more(problem)}"
     if case.proposal is not None:
         message += f"\n{case.proposal.text}"
     return f"::{_COMMANDS[problem.level]} {told}::{_data(message)}"
@@ -121,7 +123,7 @@ def _case(case: Case) -> ElementTree.Element:
     item = ElementTree.Element("testcase", {**named, **place})
     grave = [one for one in case.problems if one.level != "note"]
     if grave:
-        lines = [one.message + (f" (and {one.others} more)" * bool(one.others)) for one in grave]
+        lines = [f"{one.message}{_and_more(one)}" for one in grave]
         if case.proposal is not None:
             lines.append(case.proposal.text)
         first = grave[0]
@@ -203,9 +205,7 @@ def markdown_text(report: Report) -> str:
 
 def _row(case: Case, problem: Problem) -> str:
     where = f"{problem.file}:{problem.line} {problem.function}" if problem.file else "-"
-    what = _code(problem.message)
-    if problem.others:
-        what += f" and {problem.others} more"
+    what = _code(problem.message) + _and_more(problem)
     if case.proposal is not None:
         what += f"<br>{_code(case.proposal.text)}"
     return f"| {_MARKS[problem.level]} | {_code(where)} | {what} |"
@@ -230,6 +230,61 @@ def _code(text: str) -> str:
     fence = "`" * (longest + 1)
     space = " " if longest else ""
     return f"{fence}{space}{text}{space}{fence}" if text else ""
+
+
+def html_text(report: Report) -> str:
+    """One self-contained page, without scripts: what was found, then the rest in lists."""
+    title = f"refute {report.verb}"
+    shown = [case for case in report.cases if case.problems or case.proposal]
+    rest = [case for case in report.cases if case not in shown]
+    others = [": ".join(filter(None, (one.function, one.state, one.reason))) for one in rest]
+    left = [f"{one.where}: {one.reason}" for one in report.left]
+    body = [f"<h1>{title}</h1>", f"<p>{_html(report.summary or 'nothing found')}</p>"]
+    body += map(_section, shown)
+    for head, lines in (("Also looked at", others), ("Not looked at", left)):
+        if lines:
+            body += [f"<details><summary>{head}: {len(lines)}</summary>", _listed(lines)]
+            body.append("</details>")
+    if report.known:
+        body.append(f"<p>{report.known} known problems are not shown (baseline).</p>")
+    page = Template(Path(__file__).with_name("page.html").read_text("utf-8"))
+    return page.substitute(title=title, body="\n".join(body))
+
+
+def _section(case: Case) -> str:
+    place = f' <span class="dim">{_html(case.file)}:{case.line}</span>' * bool(case.file)
+    level = min((one.level for one in case.problems), key=_ORDER.index, default="note")
+    level = "good" if case.state == "fixed" else level
+    parts = [f'<h2><span class="{level}">{_html(case.state)}</span> {_html(case.function)}']
+    parts[0] += f"{place}</h2>"
+    parts.append(_listed(f"{one.message}{_and_more(one)}" for one in case.problems))
+    if case.proposal is not None:
+        parts.append(f"<p>{_html(case.proposal.text)}</p>")
+        diff = unified_diff(case.proposal.before, case.proposal.after, case.file)
+        kinds = {"+": "add", "-": "del", "@": "at"}
+        lines = ((kinds.get(line[:1], "same"), _html(line)) for line in diff.splitlines())
+        spans = "".join(f'<span class="{kind}">{line}</span>' for kind, line in lines)
+        parts.append(f'<pre tabindex="0">{spans}</pre>')
+    return "\n".join(parts)
+
+
+def _listed(lines: Iterable[str]) -> str:
+    return "<ul>" + "".join(f"<li><code>{_html(line)}</code></li>" for line in lines) + "</ul>"
+
+
+def _html(text: str) -> str:
+    return escape("\n".join(printable(line) for line in text.splitlines()))
+
+
+def _and_more(problem: Problem) -> str:
+    return f" and {problem.others} more" if problem.others else ""
+
+
+def badge_text(report: Report) -> str:
+    """The JSON of a badge, as the endpoint of shields.io reads it."""
+    colour = "red" if any(case.failed for case in report.cases) else "green"
+    said = {"label": f"refute {report.verb}", "message": report.summary or "nothing found"}
+    return json.dumps({"schemaVersion": 1, **said, "color": colour}) + "\n"
 
 
 _SCHEMA = (
@@ -279,12 +334,11 @@ def sarif_document(report: Report) -> dict[str, Any]:
 
 
 def _result(case: Case, problem: Problem, index: int) -> dict[str, Any]:
-    more = f"\nand {problem.others} more" if problem.others else ""
     found: dict[str, Any] = {
         "ruleId": problem.rule,
         "ruleIndex": index,
         "level": problem.level,
-        "message": {"text": problem.message + more},
+        "message": {"text": f"{problem.message}{_and_more(problem)}"},
         "partialFingerprints": {
             "refute/v1": problem.fingerprint,
             "primaryLocationLineHash": f"{problem.fingerprint}:1",
@@ -342,6 +396,8 @@ WRITERS: Mapping[str, Callable[[Report], str]] = {
     "sarif": sarif_text,
     "junit": junit_text,
     "github": github_text,
+    "html": html_text,
+    "badge": badge_text,
     "markdown": markdown_text,
     "jsonl": jsonl_text,
 }

@@ -10,7 +10,8 @@ from rich.text import Text
 
 from refute.diffing.comparison import Difference, observed_source
 from refute.function.source import unified_diff
-from refute.results.text.consoles import CELL, FittingTable
+from refute.results.formats import short
+from refute.results.text.consoles import FittingTable
 
 if TYPE_CHECKING:
     from refute.diffing.pinning import Pin, Side
@@ -76,34 +77,32 @@ def print_compared(one: Compared, console: Console) -> None:
     """One function: what differs, or how far nothing does."""
     comparison, function = one.comparison, one.function
     where = f"{function.after.file}:{function.after.line} {function.qualname}"
+    console.print(Text.assemble((where, "bold"), f": {_claim(one)}"))
     if comparison.differences:
-        console.print(Text.assemble((where, "bold"), f": behaves otherwise ({_said(one)})"))
         console.print(differences_table(comparison.differences))
         if comparison.others:
             console.print(Text(f"and {comparison.others} more kinds of input", style="dim"))
-    elif comparison.in_tests:
-        said = f": behaves otherwise in tests ({_said(one)})"
-        console.print(Text.assemble((where, "bold"), said))
-        for call in comparison.in_tests:
-            console.print(Text(f"{call.test}: {call.source}"[:CELL], style="dim"))
-            console.print(Text(f"  before: {call.before[:CELL]}\n  after:  {call.after[:CELL]}"))
-    elif comparison.broken:
-        console.print(
-            Text.assemble((where, "bold"), f": loads on one side only: {comparison.broken}")
-        )
-    elif comparison.within:
-        names = ", ".join(comparison.within[:3])
-        seen = f": reached only through {names}, which changed too"
-        console.print(Text.assemble((where, "bold"), seen))
-    elif comparison.ran:
-        told = f"cannot tell: {_unchanged(one)}" if comparison.unseen else _unchanged(one)
-        console.print(Text.assemble((where, "bold"), f": {told}"))
-    else:
-        reason = comparison.reason or "nothing could be called"
-        console.print(Text.assemble((where, "bold"), f": cannot tell: {reason}"))
+    for call in () if comparison.differences else comparison.in_tests:
+        console.print(Text(short(f"{call.test}: {call.source}"), style="dim"))
+        console.print(Text(f"  before: {short(call.before)}\n  after:  {short(call.after)}"))
     if comparison.called:
         console.print(Text(f"seen through {comparison.called}", style="dim"))
     _missed(one, console)
+
+
+def _claim(one: Compared) -> str:
+    comparison = one.comparison
+    if comparison.differences:
+        return f"behaves otherwise ({_said(one)})"
+    if comparison.in_tests:
+        return f"behaves otherwise in tests ({_said(one)})"
+    if comparison.broken:
+        return f"loads on one side only: {comparison.broken}"
+    if comparison.within:
+        return f"reached only through {', '.join(comparison.within[:3])}, which changed too"
+    if comparison.ran:
+        return f"cannot tell: {_unchanged(one)}" if comparison.unseen else _unchanged(one)
+    return f"cannot tell: {comparison.reason or 'nothing could be called'}"
 
 
 def _said(one: Compared) -> str:
@@ -140,7 +139,7 @@ def differences_table(
     table = FittingTable(("input", *sides), **plain)
     for one in differences:
         observed = (observed_source(side, one.kind) for side in (one.before, one.after))
-        table.add(*(text[:CELL] for text in (one.scenario.source, *observed)))
+        table.add(*map(short, (one.scenario.source, *observed)))
     return table
 
 

@@ -81,8 +81,6 @@ def _indented(cell: str) -> str:
     return cell.replace("\n", "\n    ")
 
 
-CELL = 400
-"""Longest text in a cell of a table, in characters."""
 _WIDTH = 120
 _FORMAT = "<pre style=\"font-family:Menlo,'DejaVu Sans Mono',monospace\">{code}</pre>"
 

@@ -1,4 +1,4 @@
-"""Results about functions as text: tests, fixes, rankings, and questions to the user."""
+"""Results about functions as text: tests, fixes, and questions to the user."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from refute.core.problems import Trust
 from refute.core.remarks import LOG
 from refute.function.contract import Ask, FailingTest, Finding, Question, State
 from refute.function.formatting import call_source, describe, expected_source, value_source
-from refute.results.text.consoles import CELL, FittingTable, Working
+from refute.results.formats import short
+from refute.results.text.consoles import FittingTable, Working
 from refute.sandbox import Returned
 from refute.sandbox.values import MalformedValue
 from refute.source.literals import NotLiteral, parse_literal
 
 if TYPE_CHECKING:
-    from refute.function.judge import CandidateRanking
     from refute.function.verbs import Fix, Hunt
 
 
@@ -116,10 +115,10 @@ def _question(fix: Fix, console: Console, asked: bool) -> None:
     question = fix.result.question
     if question is None:
         return
-    call = _short(call_source(question.call, fix.hunt.function))
+    call = short(call_source(question.call, fix.hunt.function))
     console.print(Text(f"which is right for {call}?"))
     for number, outcome in enumerate(question.outputs, 1):
-        console.print(Text(f"  fix {number}: {_short(describe(outcome))}"))
+        console.print(Text(f"  fix {number}: {short(describe(outcome))}"))
     if console.record:
         return  # a notebook's page has no command line
     hint = "add a test with --tests" if asked else "answer with --ask, or add a test with --tests"
@@ -142,7 +141,7 @@ def _table(title: str, function: str, tests: Sequence[FailingTest]) -> FittingTa
             source = f"{source} ({item.test.confidence:.0%})"
         call, expected = call_source(item.test.call, function), expected_source(item.test)
         cells = (call, expected, describe(item.actual, item.test.call), source)
-        table.add(*map(_short, cells))
+        table.add(*map(short, cells))
     return table
 
 
@@ -152,12 +151,8 @@ def _findings(title: str, function: str, findings: Sequence[Finding]) -> Fitting
     table = FittingTable(("call", "found", "actual", "reason"), title)
     for item in findings:
         cells = (call_source(item.call, function), item.kind, describe(item.actual), item.reason)
-        table.add(*map(_short, cells))
+        table.add(*map(short, cells))
     return table
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= CELL else f"{text[: CELL - 3]}..."
 
 
 def asking(console: Console, shown: Working) -> Callable[[str], Ask]:
@@ -206,59 +201,3 @@ def _choices(question: Question) -> dict[str, Any]:
                 values.append(value)
     letters = (chr(ord("a") + at) for at in range(MOST_CHOICES))
     return dict(zip(letters, values, strict=False))
-
-
-def judge_document(found: CandidateRanking, function: str, names: Sequence[str]) -> dict[str, Any]:
-    """`{"function", "n", "rule", "tests", "ranking": [{"candidate", "passed", "of", "rank",
-    "score"}], "best"}`; `names` are the candidates' files in the order given."""
-    of = len(found.tests)
-    return {
-        "function": function,
-        "n": len(names),
-        "rule": found.rule,
-        "tests": [
-            {
-                "call": call_source(test.call, function),
-                "expected": expected_source(test),
-                "source": test.source,
-                "confidence": round(test.confidence, 4),
-            }
-            for test in found.tests
-        ],
-        "ranking": [
-            {
-                "candidate": names[one.index],
-                "passed": one.passed,
-                "of": of,
-                "rank": one.rank,
-                "score": None if one.score is None else round(one.score, 6),
-                "agreement": round(one.agreement, 6),
-            }
-            for one in found.ranking
-        ],
-        "best": names[found.best],
-    }
-
-
-def print_judgement(
-    found: CandidateRanking, function: str, names: Sequence[str], console: Console
-) -> None:
-    """The candidates, best first."""
-    table = Table(title=Text(f"candidates for {function}", style="bold"), title_justify="left")
-    scored = any(one.score is not None for one in found.ranking)
-    for name in ("rank", "candidate", "tests passed", *["score"] * scored, "agreement"):
-        table.add_column(name, overflow="fold")
-    for one in found.ranking:
-        passed = f"{one.passed} of {len(found.tests)}"
-        cells = (str(one.rank), names[one.index], passed)
-        score = [] if one.score is None else [f"{one.score:.3g}"]
-        table.add_row(*map(Text, cells), *score, f"{one.agreement:.0%}")
-    console.print(table)
-    if found.rule == "reward":
-        console.print(Text("note: ranked by the reward model's score alone", style="dim"))
-    elif not found.tests:
-        console.print(Text("note: no test: ranked by what most candidates return", style="dim"))
-    firsts = sum(one.rank == 1 for one in found.ranking)
-    if firsts > 1:
-        text = f"note: {firsts} candidates are equal; the first one given stands first"
-        console.print(Text(text, style="dim"))

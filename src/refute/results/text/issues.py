@@ -9,6 +9,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from refute.issue.drafting.original import TrialRun, shortened
+from refute.results.formats import short
 
 if TYPE_CHECKING:
     from refute.issue.contract import Reproduction
@@ -94,7 +95,6 @@ def print_vetted(
         console.print(Text(f"it rests on tests with {rests}"))
 
 
-_LONGEST = 300
 _COLOURS = {"fixed": "green", "proposed": "yellow", "cannot tell": "red"}
 
 
@@ -118,19 +118,14 @@ def _print_pair(pair: Pair, ranked: RankedFixes, console: Console) -> None:
     elif pair.observed:
         one = pair.observed[0]
         console.print(Text(f"{names[0]} and {names[1]} differ in {one.test}", style="bold"))
-        console.print(Text(f"  {_short(one.source)}"))
+        console.print(Text(f"  {short(one.source)}"))
         for name, end in zip(names, (one.before, one.after), strict=True):
-            console.print(Text(f"  {name}: {_short(end)}"))
+            console.print(Text(f"  {name}: {short(end)}"))
     elif pair.alike:
         console.print(Text(f"{names[0]} and {names[1]}: no input found that tells them apart"))
     else:
         why = pair.reason or "what they change could not be called"
         console.print(Text(f"{names[0]} and {names[1]}: cannot be compared: {why}", style="dim"))
-
-
-def _short(text: str) -> str:
-    """Return the outcome of a call, on few lines."""
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def print_fix(result: FixResult, console: Console) -> None:
