@@ -14,7 +14,7 @@ from junitparser import JUnitXml, Skipped
 
 from refute.function.contract import Skipped as NotLookedAt
 from refute.gating.judging import Judged
-from refute.gating.running import Finding
+from refute.gating.running import Finding, Rule
 from refute.results import schema
 from refute.results.baselines import OF_CHANGES, OF_FUNCTIONS, read_baseline, write_baseline
 from refute.results.formats import (
@@ -28,6 +28,8 @@ from refute.results.formats import (
     merged,
 )
 from refute.results.formats.changes import report_of_gate
+from refute.verbs.gate import GateResult
+from refute.verbs.output import next_step
 from tests.conftest import check_document
 
 DATA = Path(__file__).parent.parent / "data"
@@ -139,6 +141,20 @@ def test_a_badge_is_red_where_something_is_wrong() -> None:
         "schemaVersion": 1, "label": "refute debug", "message": "1 fixed, 1 passes", "color": "red",
     }  # fmt: skip
     assert json.loads(formatted(Report("hunt", ()), "badge"))["color"] == "green"
+
+
+@pytest.mark.parametrize(
+    ("rule", "step"),
+    [
+        ("no-regression", "fix the code until the tests above pass"),
+        ("red-first", "`refute diff --pin after` writes one"),
+        ("no-skip", "change the code or the tests"),
+    ],
+)
+def test_the_next_step_of_a_gate_is_about_what_it_found(rule: Rule, step: str) -> None:
+    found = (Finding(rule, "t.py", "it is so"),)
+    result = GateResult(Judged("not proven", "it is so", "HEAD", "working tree", found))
+    assert step in next_step(result)
 
 
 def test_markdown_shows_what_code_says_as_code() -> None:

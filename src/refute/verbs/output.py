@@ -54,8 +54,13 @@ def say_next(found: Any) -> None:
 
 
 def _after_hunt(found: HuntResult) -> str:
-    wrong = _first(found, "wrong")
-    return f"`refute debug {wrong}` looks for a fix" if wrong else _without_examples(found)
+    if wrong := _first(found, "wrong"):
+        return f"`refute debug {wrong}` looks for a fix"
+    line = _without_examples(found)
+    more = (
+        "" if found.opened.runs or "--tests" in line else "; --tests PATH looks at your tests, too"
+    )
+    return f"{line}{more}"
 
 
 def _after_debug(found: DebugResult) -> str:
@@ -92,7 +97,9 @@ def _without_examples(found: HuntResult | DebugResult) -> str:
 
 def _after_diff(found: DiffResult) -> str:
     if found.unexplained:
-        return "if it is meant, say so in a test or docstring; --pin writes a test of either side"
+        return (
+            "where it is meant, `refute diff --pin after` writes a test that says so, else fix it"
+        )
     return "`refute gate` shows whether the change is done"
 
 
@@ -109,7 +116,14 @@ def _after_vet(found: VetResult) -> str:
 def _after_gate(found: GateResult) -> str:
     if found.passed:
         return "commit"
-    return "change the code or the tests, then run `refute gate` again"
+    rules = {one.rule for one in found.judged.findings}
+    if rules & {"no-regression", "green-now"}:
+        what = "fix the code until the tests above pass"
+    elif "red-first" in rules:
+        what = "add a test that fails on the old code (`refute diff --pin after` writes one)"
+    else:
+        what = "change the code or the tests"
+    return f"{what}, then run `refute gate` again"
 
 
 _STEPS: dict[str, Any] = {
