@@ -34,7 +34,7 @@ class RefuteError(Exception):
     exit_status: ClassVar[int] = INTERNAL
     """Of the command that ends with it."""
     line: ClassVar[str] = "{}"
-    """What the command says; `{}` is the message."""
+    """Line that the command prints; `{}` is the message."""
 
 
 class InputError(RefuteError, ValueError):
@@ -149,7 +149,7 @@ _OF_OURS = (
     ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, MemoryError,
     NameError, RuntimeError, StopIteration, SyntaxError, SystemError, TypeError, ValueError,
 )  # fmt: skip
-"""What a mistake raises; whatever is named after what is missing is nobody's mistake."""
+"""Exceptions that a mistake raises; whatever is named after what is missing is nobody's mistake."""
 
 
 def at_fault(error: BaseException) -> str:

@@ -14,7 +14,7 @@ from refute.core.storage import parse_json
 from refute.errors import InputError
 
 PUBLISHED = False
-"""Whether a release can be had by the name `refute`. Until then a command that asks a package index
+"""True if a release can be had by the name `refute`. Until then a command that asks a package index
 for the name would run the code of whoever takes it, so every command names this copy's source."""
 
 
@@ -23,7 +23,7 @@ class Extra:
     """A part of refute that is installed on request."""
 
     packages: tuple[str, ...]
-    """What is imported of it."""
+    """Names of modules that are imported of it."""
     gives: str
     """For people."""
 

@@ -41,9 +41,9 @@ __all__ = [
 ]
 
 Level = Literal["function", "issue"]
-"""What a method works on: a function with its description, or a repository with an issue."""
+"""Object of a method's work: a function with its description, or a repository with an issue."""
 Task = Literal["tests", "repair"]
-"""What is asked for an issue: tests that reproduce it (SWT-Bench), or a change of the code that
+"""Goal for an issue: tests that reproduce it (SWT-Bench), or a change of the code that
 resolves it (SWE-bench)."""
 Spawn = Callable[[], "Workspace"]
 """Opens one more private workspace of the same repository at the same commit."""
@@ -118,15 +118,15 @@ class Context:
     workspace: Spawn = _no_workspace
     """Opens one more workspace of the repository (issue level)."""
     bounds: Bounds = Bounds()
-    """What one issue may cost."""
+    """Limits of the cost of one issue."""
     given: Given = Given()
-    """What the experiments of Table 5 tell (issue level)."""
+    """Hints of the experiments of Table 5 (issue level)."""
     task: Task = "tests"
-    """What is asked for (issue level)."""
+    """Goal (issue level)."""
     seed: int = 0
     """The number of the run: another one draws other samples and inputs."""
     seconds: float | None = None
-    """What is left of the time for this problem; None: as the method's options say."""
+    """Time left for this problem, in seconds; None: as the method's options say."""
     ask: Callable[[Any], Any] | None = None
     """Answers questions that tell fixes apart; None: nobody is there."""
 
@@ -175,15 +175,15 @@ class MethodSpec(Generic[Problem_, Result_]):
     """A frozen dataclass of `refute.core.parameters`: with the paper's values as defaults."""
     asks_model: bool = False
     writes_tests: bool = True
-    """Whether it generates unit tests (`hunt` can use it)."""
+    """True if it generates unit tests (`hunt` can use it)."""
     takes_given: bool = False
-    """Whether it looks at `Context.given` (Table 5)."""
+    """True if it looks at `Context.given` (Table 5)."""
     repairs: bool = False
-    """Whether it can be asked for a fix (`Context.task`)."""
+    """True if it can be asked for a fix (`Context.task`)."""
     tells_writer: bool = False
-    """Whether it asks for tests apart from the rest, of `Context.writer` (issue level)."""
+    """True if it asks for tests apart from the rest, of `Context.writer` (issue level)."""
     cpu_bound: bool = False
-    """Whether it computes and waits for nothing but its sandbox: it is run in this thread without
+    """True if it computes and waits for nothing but its sandbox: it is run in this thread without
     an event loop (`finished`), and a bench runs it in worker processes."""
 
     async def __call__(self, problem: Problem_, *, ctx: Context, options: Any = None) -> Result_:

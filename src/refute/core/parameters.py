@@ -94,9 +94,9 @@ class Parameter(_Said):
     choices: tuple[str, ...] = ()
     """The values, where they are few."""
     optional: bool = False
-    """Whether None is a value."""
+    """True if None is a value."""
     many: bool = False
-    """Whether it is a tuple of such values."""
+    """True if it is a tuple of such values."""
     required: bool = False
 
     @property

@@ -43,9 +43,9 @@ class DoctestSession:
     steps: tuple[str, ...]
     """Source of each example, without prompts, each ending in a line feed."""
     watched: int = 1
-    """How many of the last steps come back."""
+    """Number of the last steps that come back."""
     observed: bool = False
-    """Whether only comes back if the program's function ran."""
+    """True if all that comes back is whether the program's function ran."""
 
     @property
     def source(self) -> str:
@@ -91,7 +91,7 @@ class ProjectTest:
 
 
 Invocation = Call | Expression | DoctestSession | Scenario | ProjectTest
-"""What a unit test runs."""
+"""Program parts that a unit test runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +133,13 @@ class UnitTest:
     raises: str | None = None
     trust: Trust = Trust.STATED
     source: str = ""
-    """Where it comes from, for people: "description line 4", "tests.jsonl:3", "search"."""
+    """Origin, for people: "description line 4", "tests.jsonl:3", "search"."""
     span: tuple[int, int] | None = None
     """Character offsets [start, end) in the text it was read from."""
     confidence: float = 1.0
     """Estimated probability that `expected` is right, in [0, 1]."""
     typed: bool = False
-    """Whether the types of numbers count: ``4`` is not ``4.0``, as where a doctest shows it."""
+    """True if the types of numbers count: ``4`` is not ``4.0``, as where a doctest shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class FunctionProblem:
 
     id: str
     description: str
-    """What the function should do, in words; may hold worked examples."""
+    """Purpose of the function, in words; may hold worked examples."""
     signature: str
     """`name(params) -> annotation`, as the dataset or the source states it."""
     entry_point: str
@@ -157,12 +157,12 @@ class FunctionProblem:
     tests: tuple[UnitTest, ...] = ()
     """Unit tests that are given with the problem (visible tests, `--tests`)."""
     examples: tuple[UnitTest, ...] | None = None
-    """What the description states, where its examples were replayed (see `function.examples`).
+    """Examples of the description, where they were replayed (see `function.examples`).
     None: its text is to be read."""
     unending: tuple[Invocation, ...] = ()
     """Calls of `examples` that were seen not to end."""
     editor_lines: tuple[str, ...] = ()
-    """What is added to the description where code is edited, and nowhere else: the released code of
+    """Lines added to the description where code is edited, and nowhere else: the released code of
     UTGen shows a visible assert there, which neither the tester nor any suite knows."""
     whole: bool = False
     """The program of an edit replaces all of the code, as in UTGen; else its definitions are put
@@ -221,7 +221,7 @@ class IssueProblem:
     text: str
     """Title, a line feed and the body of the issue; no later comments."""
     recipe: Recipe | None = None
-    """How its tests are run; names no test. None: inferred from the repository."""
+    """Recipe to run its tests; names no test. None: inferred from the repository."""
     created_at: str = ""
     """ISO time at which the issue was opened; "" where unknown."""
     version: str = ""

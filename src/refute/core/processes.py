@@ -33,7 +33,7 @@ class Failed:
     reason: str
     fatal: bool = False
     error: Exception | None = None
-    """What was raised, where it was raised in this process."""
+    """Exception that was raised in this process."""
 
 
 @dataclass(slots=True)

@@ -49,7 +49,7 @@ class Registry(Generic[Thing]):
     what: str
     """For people: "method"."""
     kind: Callable[[object], bool]
-    """Whether a value is such a thing."""
+    """True if a value is such a thing."""
     _own: dict[str, Thing] = field(default_factory=dict)
 
     def register(self, thing: Thing) -> Thing:
@@ -256,7 +256,7 @@ _FOR_MODELS = {
     "budget_usd": "--budget-usd",
     "budget_tokens": "--budget-tokens",
 }
-"""What says something about a model, which means nothing where none is asked."""
+"""Options about a model, which mean nothing where none is asked."""
 
 
 def default_method(level: Level, model: object) -> str:

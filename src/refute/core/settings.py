@@ -76,7 +76,7 @@ def _read(file: Path) -> Table | None:
 Kind = Literal["boolean", "integer", "number", "text", "file", "texts"]
 
 OF_FILES = frozenset({"as", "fail-on", "format"})
-"""What `[tool.refute]` may hold besides the fields that say so (`in_files`).
+"""Keys of `[tool.refute]` besides the fields that say so (`in_files`).
 
 Not in a file is what starts a program (`python`, `agent`), names a server, a model or words for
 it (`model`, `tester`, `base-url`, `prompts`), lets something out (`allow-network`), or writes
@@ -97,11 +97,11 @@ class Declared:
     kind: Kind
     default: Any
     in_files: bool
-    """Whether `[tool.refute]` may set it."""
+    """True if `[tool.refute]` may set it."""
     check: Callable[[Any], None] = lambda value: None
     """Raises `ValueError`, with words for people, for a value that the option does not take."""
     of_model: bool = False
-    """Whether `[tool.refute.model]` may hold it, too."""
+    """True if `[tool.refute.model]` may hold it, too."""
 
 
 MODEL, SET = "model", "set"

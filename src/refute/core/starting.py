@@ -32,7 +32,7 @@ if place not in sys.path:
     sys.path.append(place)
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
-"""Where refute was found by other means than the interpreter's own, it is found there again."""
+"""Code that finds refute again where it was found by other means than the interpreter's own."""
 
 
 def python_options(version: tuple[int, int] = sys.version_info[:2]) -> list[str]:

@@ -131,7 +131,7 @@ def append_whole(file: IO[bytes], data: bytes) -> None:
 
 
 SCRATCH = "refute-scratch-"
-"""How the names of scratch folders begin."""
+"""Prefix of the names of scratch folders."""
 
 
 class ScratchFolder(tempfile.TemporaryDirectory[str]):

@@ -24,7 +24,7 @@ class CheckFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     seconds_per_function: float = 5.0
     time_limit: float = 300.0
     fixes: bool = True
-    """Whether to search fixes, too; without, the answer comes soon, from the examples."""
+    """True to search fixes, too; without, the answer comes soon, from the examples."""
 
 
 class CheckedFunction(Struct, frozen=True, kw_only=True):

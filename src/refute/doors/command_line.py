@@ -36,7 +36,7 @@ class SafeStream(io.FileIO):
     what it writes to files is written. The reader of a pipe that has gone ends it as ever."""
 
     failed: OSError | None = None
-    """Why something is not there."""
+    """Reason why something is not there."""
     gone = False
     """There is nobody who reads it."""
 

@@ -41,7 +41,7 @@ _NEXT: dict[Fault, str] = {
     "stopped": "Call again with a larger time_limit, or with fewer targets.",
     "internal": "This is an error of refute and says nothing about the code. Try another target.",
 }
-"""What a model can do about a call that has no result."""
+"""Next step of a model after a call without a result."""
 
 
 class _Tools:

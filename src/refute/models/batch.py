@@ -74,7 +74,7 @@ class _Settings:
     omit: tuple[str, ...] = ()
     body: Mapping[str, Any] = field(default_factory=dict)
     continues: bool = False
-    """Whether it continues an unfinished answer; known from the settings alone."""
+    """True if it continues an unfinished answer; known from the settings alone."""
 
     @property
     def tag(self) -> str:
@@ -112,7 +112,7 @@ class BatchModel:
         self._settings = settings
         self._name = settings.name(folder)
         self.served_name = settings.model
-        """What the model is called where the requests are sent: prices go by it."""
+        """Name of the model where the requests are sent: prices go by it."""
         self.base_url = ""
         """Nobody's address: the requests are sent by hand, not to a server on this machine."""
         self._answers: dict[str, list[BatchAnswer]] = defaultdict(list)

@@ -50,7 +50,7 @@ class Sample:
     opens: bool = True
     """It was the first of its request."""
     seconds: float = 0.0
-    """How long the request took; 0 for all samples but the first."""
+    """Seconds that the request took; 0 for all samples but the first."""
 
 
 def cache_path() -> Path:

@@ -88,7 +88,7 @@ class Complaint:
     `key`: the key is missing or wrong. `model`: there is no such model or address. `quota`: paid
     for no more. `busy`: it may work later. `refused`: it will never work."""
     detail: str
-    """What the server said, as one line for people."""
+    """Words of the server, as one line for people."""
     parameter: str = ""
 
 
@@ -222,10 +222,10 @@ def _message(document: object) -> str:
 
 
 CONTINUING = {"continue_final_message": True, "add_generation_prompt": False}
-"""What vLLM and SGLang are told where the last message is an answer to be continued."""
+"""Arguments for vLLM and SGLang where the last message is an answer to be continued."""
 
 _CUT = frozenset({"length", "max_tokens", "model_length"})
-"""How servers call an answer that was cut off."""
+"""Servers' names for an answer that was cut off."""
 
 
 def request_body(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["PAPER", "Templates", "digest_of", "prompts_from", "render", "templates_of"]
 
 PAPER = Path(__file__).with_name("paper")
-"""What UTGen makes training data with, in our words: `--preset paper` of `refute train data`."""
+"""UTGen's settings for training data, in our words: `--preset paper` of `refute train data`."""
 
 _LARGEST = 1 << 20
 

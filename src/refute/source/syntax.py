@@ -28,7 +28,7 @@ _GENERIC = re.compile(r"(?<!\w)(?:def|class)[ \t]+\w+[ \t]*(?=\[)")
 _ALIAS = re.compile(r"type[ \t]+(\w+)[ \t]*(?=\[|=(?!=))")
 _EXCEPT = re.compile(r"except\b(?![ \t]*\*)")
 _HINT = re.compile(r"\w[ \t]*\[|\btype[ \t]|\bexcept\b|[ft][rb]?[\"']", re.I)
-"""What a text has that could be written in newer syntax; prose is seldom read twice."""
+"""Marks of a text that could be in newer syntax; prose is seldom read twice."""
 _OPENING, _CLOSING = "([{", ")]}"
 
 
@@ -370,7 +370,7 @@ _HOMES = {
     },
     "np": "import numpy as np",
 }  # fmt: skip
-"""Where names come from that programs use without importing them: by and large what the evaluation
+"""Modules of names that programs use without importing them: by and large what the evaluation
 of UTGen has in front of every program."""
 
 

@@ -232,9 +232,9 @@ class ScriptedModel:
         self._answer = answer
         self._name = name
         self.requests = 0
-        """How often `generate` was called."""
+        """Number of calls of `generate`."""
         self.samples = 0
-        """How many samples were handed out."""
+        """Number of samples handed out."""
         self.asked: list[tuple[Message, ...]] = []
         """The messages of every request, in the order of asking."""
         self.closed = False

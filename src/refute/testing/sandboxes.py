@@ -31,7 +31,7 @@ class Subject:
     open: Callable[[], Sandbox]
     """Makes it; called once for every check."""
     confined: bool = True
-    """Whether programs reach neither files nor the network of this machine."""
+    """True if programs reach neither files nor the network of this machine."""
 
 
 Check = Callable[[Subject, Sandbox, Path], None]

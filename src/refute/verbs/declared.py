@@ -114,7 +114,7 @@ _OF_MODEL = [one for one in parameters_of(Asked) if one.of_model]
 _OF_METHODS = [
     one for one in parameters_of(Asked) if one.name in ("method", "preset", "prompts", "tester")
 ]
-"""What means something only where a method is run."""
+"""Options that mean something only where a method is run."""
 SET_BY_SETTINGS = "set in settings"
 """In the defaults of a context: what settings set by name."""
 _TYPES: Mapping[type[Any], Any] = {int: click.IntRange, float: click.FloatRange}

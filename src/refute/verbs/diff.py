@@ -161,7 +161,7 @@ def write_pinned(
 
 
 PATIENCE, COUNTED = 4, 400
-"""Where a model is asked: times the budget of seconds, and scenarios for one function."""
+"""With a model: times the budget of seconds, and scenarios for one function."""
 Show = Callable[[Compared, int, int], None]
 """Is told of each function, how many are done, and how many there are."""
 

@@ -33,7 +33,7 @@ class Check:
     name: str
     works: bool
     detail: str
-    """What it gives, or which one was found."""
+    """Things that it gives, or the one that was found."""
     remedy: str = ""
     """One line on how to get it, where it is missing."""
 

@@ -156,7 +156,7 @@ class DebugResult(_Result):
     """Result of `debug`."""
 
     proposed: bool
-    """Whether what is only proposed counts as a fix."""
+    """True if what is only proposed counts as a fix."""
 
     @property
     def fixes(self) -> tuple[Fix, ...]:

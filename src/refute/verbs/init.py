@@ -179,7 +179,7 @@ class Proposal:
     after: str
     """The same where it is left alone."""
     reason: str = ""
-    """Why it is left alone."""
+    """Reason why it is left alone."""
 
     @property
     def changes(self) -> bool:

@@ -34,9 +34,9 @@ class Provider:
     """The spec for people: "openai:NAME"."""
     summary: str
     open: Callable[[str, Connection], Model]
-    """From what stands after the colon. Raises `InputError`, `ModelUnavailable`."""
+    """Made of the text after the colon. Raises `InputError`, `ModelUnavailable`."""
     served: bool = False
-    """Whether it is at a URL."""
+    """True if it is at a URL."""
 
 
 def specs() -> str:
