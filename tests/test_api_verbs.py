@@ -280,7 +280,7 @@ def test_a_report_is_the_same_document(file: Path, capsys: pytest.CaptureFixture
     (file.parent / "rows.jsonl").write_text(json.dumps(ROW) + "\n")
     refute_lab.bench("rows.jsonl", method="none", run="run", jobs=1)
     found = report("run", "run")
-    assert found.to_dict()["runs"][0]["n"] == 1
+    assert found.to_dict()["tables"][0]["rows"][0]["cells"][1]["value"] == 1
     assert printed(capsys, "report", "run") == (0, found.to_dict())
     found.write("page.html")
     assert "t/0" in Path("page.html").read_text()

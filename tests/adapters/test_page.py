@@ -26,7 +26,7 @@ def test_each_name_that_is_imported_from_refute_is_there(monkeypatch: pytest.Mon
             elif isinstance(node, ast.ImportFrom):
                 found += [(node.module or "", alias.name) for alias in node.names]
     ours = [(module, name) for module, name in found if module.startswith("refute_lab.")]
-    assert len(ours) >= 8
+    assert len(ours) >= 7
     for module, name in ours:
         framework = module.rpartition(".")[2]
         if framework in RECORDED:
