@@ -166,7 +166,7 @@ def test_a_folder_of_tests(refute: Run, project: Path) -> None:
     }.items():
         (project / "tests" / name).write_text(text)
     status, out, err = refute("hunt", "shop/fine.py::unknown", "--budget", 20)
-    assert (status, out.count("cannot tell"), err.count("\n")) == (5, 1, 1)
+    assert (status, "is wrong" in out, "that import it" in err) == (1, True, True)
     options = ("--tests", "tests", "--budget", 20, "--json")
     status, out, err = refute("hunt", "shop/fine.py", *options)
     assert status == 1

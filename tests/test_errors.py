@@ -67,9 +67,9 @@ def test_every_exception_that_leaves_a_module_is_in_the_tree() -> None:
         "refute.workspace.repositories.GitFailed",  # each caller makes it one of the tree
         "refute_lab.rewards.asking.Skipped",  # in the sandbox: a test that skips itself
         "refute_lab.rewards.crossing.CannotCross",  # in the sandbox: the value crosses as a handle
-        "refute_lab.serving.server.Refused",  # these five are answers of the server
-        "refute_lab.serving.Malformed",
-        "refute_lab.serving.Busy",
+        "refute_lab.serving.Busy",  # these five are answers of the server
         "refute_lab.serving.Full",
+        "refute_lab.serving.Malformed",
         "refute_lab.serving.TooMany",
+        "refute_lab.serving.server.Refused",
     ]
