@@ -18,7 +18,6 @@ from refute.core.storage import write_output
 from refute.errors import InputError, SandboxUnavailable
 from refute.sandbox.local import LocalSandbox
 from refute_lab.adapters import Row, Score, TestTask, read_task, score
-from refute_lab.adapters import harbor as texts
 
 # -- harbor texts ----------------------------------------------------------------------------------
 
@@ -204,15 +203,15 @@ def refute_source() -> str:
 def _files(row: Row, name: str) -> dict[str, str | bytes]:
     task = read_task(row.task)
     kind = "test" if isinstance(task, TestTask) else "program"
-    config = texts.CONFIG.format(place=_PLACE, name=name, id=json.dumps(row.id), kind=kind)
+    config = CONFIG.format(place=_PLACE, name=name, id=json.dumps(row.id), kind=kind)
     said = f"{row.question}\n\nWrite what the code block would hold into `{_PLACE}`.\n"
     return {
         "instruction.md": said,
         "task.toml": config,
-        "environment/Dockerfile": f"FROM {texts.IMAGE}\nWORKDIR /app\n",
-        "tests/Dockerfile": texts.VERIFIER.format(image=texts.IMAGE, refute=refute_source()),
+        "environment/Dockerfile": f"FROM {IMAGE}\nWORKDIR /app\n",
+        "tests/Dockerfile": VERIFIER.format(image=IMAGE, refute=refute_source()),
         "tests/task.json": row.task,
-        "tests/test.sh": texts.TEST.format(place=_PLACE),
+        "tests/test.sh": TEST.format(place=_PLACE),
     }
 
 

@@ -185,7 +185,7 @@ def _text(found: Any, name: str, where: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a training takes."""
+    """Size, memory and steps of a training."""
 
     rows: int
     too_long: int
