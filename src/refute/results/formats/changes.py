@@ -80,7 +80,7 @@ def cases_of_changes(changes: Diffed | str | None) -> list[Case]:
 
 
 def report_of_gate(judged: Judged) -> Report:
-    """What is against the change, its tests, and what else it changes."""
+    """Return the findings against a change, its tests, and what else it changes."""
     cases = [_broken_rule(one) for one in judged.findings]
     cases += [Case(one.file, 1, one.id, one.turn) for one in judged.tests]
     summary = f"{judged.verdict}: {judged.reason}"
