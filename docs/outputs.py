@@ -83,8 +83,9 @@ _FILES = {
     "shop/prices.py": _FUNCTION.format(name="double", operator="+"),
     "src/shop/__init__.py": "",
     "src/shop/prices.py": _FUNCTION.format(name="double", operator="*"),
-    "tests/test_prices.py": "from shop.prices import double\n\n\ndef test_double():\n"
-    "    assert double(2) == 4\n",
+    "tests/test_prices.py": "import unittest\n\nfrom shop.prices import double\n\n\n"
+    "class TestPrices(unittest.TestCase):\n    def test_double(self):\n"
+    "        self.assertEqual(double(2), 4)\n",
 }
 _VERBS = "config|debug|diff|doctor|gate|harden|hunt|reproduce|vet"
 _RUN = re.compile(rf"(?m)^(?:[a-z][^#\n]*\| )?refute (?:{_VERBS})\b[^#\n]*")
