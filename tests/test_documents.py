@@ -225,8 +225,8 @@ def test_commands_run_as_printed(
     needs = any("refute harden" in one or "--tests tests" in one for one in found)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     quickly = {"REFUTE_BUDGET": "0.3", "REFUTE_BEHAVIOUR_SECONDS": "1"}
-    env = os.environ | {"PATH": path, "VIRTUAL_ENV": str(only_pytest if needs else bare)}
-    env |= quickly
+    place = {"PATH": path, "VIRTUAL_ENV": str(only_pytest if needs else bare)}
+    env = os.environ | place | quickly
     for command in found:
         words = ["bash", "-c", command]
         done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True)

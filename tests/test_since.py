@@ -12,7 +12,6 @@ from refute.core.problems import Scenario
 from refute.diffing.changes import ChangedFunction, Place
 from refute.diffing.comparison import Comparison, Difference
 from refute.diffing.service import Compared
-from refute.errors import InputError
 from refute.function.scenarios.observation import Observation
 from refute.results.formats.changes import case_of_change, without_known
 from refute.verbs.diff import chosen_among
@@ -114,12 +113,6 @@ def test_only_some_targets(
         (tmp_path / one.after.file).touch()
     chosen = chosen_among(only, tmp_path)
     assert [number for number, one in enumerate(CHANGED) if chosen(one)] == expected
-
-
-def test_a_target_that_is_none(tmp_path: Path) -> None:
-    for target in ("gone.py", "../m.py", "a b", "m.py:f"):
-        with pytest.raises(InputError, match="no file, folder or module"):
-            chosen_among([target], tmp_path)
 
 
 def test_known_differences_are_left_out() -> None:

@@ -79,11 +79,6 @@ def test_a_file_beside_us_is_no_dotted_name(project: Path, monkeypatch: pytest.M
         open_targets(["prices.py::three"])
 
 
-def test_a_package_is_a_folder(project: Path) -> None:
-    assert len(open_targets(["shop"]).modules) == 2
-    assert open_targets(["textwrap:dedent"]).modules[0].functions == ("dedent",)  # installed
-
-
 @pytest.mark.parametrize(
     ("targets", "message"),
     [
