@@ -1,8 +1,5 @@
 """The files of a repository that an issue is likely about, by BM25, within a limit of tokens.
 
-SWT-Bench gives its zero-shot methods the files that BM25 ranks highest for the issue's text, tests
-included, up to 27,000 tokens of context (section 5.1; the setting of SWE-bench's `bm25_27K`).
-
 Prompts show a long issue without the middle of its longest logs, tracebacks and listings.
 
 What makes an issue long is seldom what its author wrote: it is output that was pasted whole, and of
@@ -21,10 +18,10 @@ from functools import lru_cache
 from itertools import chain, zip_longest
 from pathlib import PurePosixPath
 
+from refute.issue.drafting.original import shortened
 from refute.workspace.patches import is_test_file
 from refute.workspace.running import holds_tests
 
-CONTEXT_TOKENS = 27_000
 LARGEST = 1 << 19
 """Characters of a file that are looked at; larger ones are generated tables."""
 
@@ -37,14 +34,6 @@ K1, B = 1.5, 0.75
 
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _WORD = re.compile(r"[A-Za-z_]\w*|\d+")
-
-
-@dataclass(frozen=True, slots=True)
-class RankedFile:
-    """A file of the repository as a prompt shows it."""
-
-    path: str
-    text: str
 
 
 def estimated_tokens(text: str) -> int:
@@ -90,60 +79,6 @@ def ranked(query: str, files: Mapping[str, str]) -> list[str]:
     return sorted(paths, key=lambda path: -scores[path])
 
 
-def relevant(
-    query: str,
-    files: Mapping[str, str],
-    *,
-    tokens: int = CONTEXT_TOKENS,
-    first: Sequence[str] = (),
-    alone: bool = False,
-) -> list[RankedFile]:
-    """The files to show: those of `first`, then the highest ranked, whole, while they fit. `alone`:
-    those of `first` and no others, where there are any.
-
-    A file that does not fit is passed over for the next that does; of a `first` one that does not
-    fit, the beginning is shown.
-    """
-    chosen: list[RankedFile] = []
-    left = tokens
-    for path in dict.fromkeys(p for p in first if p in files):
-        text = _beginning(files[path], left - _cost(path, ""))
-        if text:
-            chosen.append(RankedFile(path, text))
-            left -= _cost(path, text)
-    if alone and chosen:
-        return chosen
-    smallest = 50
-    for path in ranked(query, files):
-        if left < smallest:
-            break
-        if path in first or not files[path].strip():
-            continue
-        cost = _cost(path, files[path])
-        if cost <= left:
-            chosen.append(RankedFile(path, files[path]))
-            left -= cost
-    return chosen
-
-
-def _cost(path: str, text: str) -> int:
-    """Tokens of a file in a prompt: its numbered text between two lines with its path."""
-    return estimated_tokens(numbered(text)) + 2 * estimated_tokens(f"[start of {path}]\n")
-
-
-def _beginning(text: str, tokens: int) -> str:
-    """As many whole lines from the start as fit."""
-    if estimated_tokens(numbered(text)) <= tokens:
-        return text
-    kept: list[str] = []
-    for number, line in enumerate(text.splitlines(keepends=True), 1):
-        tokens -= estimated_tokens(f"{number} {line}")
-        if tokens < 0:
-            break
-        kept.append(line)
-    return "".join(kept)
-
-
 def _terms(text: str) -> list[str]:
     return [term for word in _WORD.findall(text) for term in _parts(word)]
 
@@ -186,8 +121,8 @@ def shown_issue(text: str, tokens: int) -> str:
     room = len(text) * tokens // asked
     blocks = _blocks(text)
     cap = max(_cap([len(block) for block in blocks], room), _LEAST)
-    cut = "".join(_without_middle(block, cap) for block in blocks)
-    return cut if len(cut) <= room + _LEAST else _without_middle(cut, room)
+    cut = "".join(shortened(block, cap) for block in blocks)
+    return cut if len(cut) <= room + _LEAST else shortened(cut, room)
 
 
 def _blocks(text: str) -> list[str]:
@@ -217,27 +152,6 @@ def _cap(sizes: list[int], room: int) -> int:
             return share
         room -= size
     return max(sizes, default=0)
-
-
-def _without_middle(block: str, limit: int) -> str:
-    """Whole lines of the beginning and, twice as much, of the end; of a single line, characters."""
-    if len(block) <= limit:
-        return block
-    lines = block.splitlines(keepends=True)
-    first, last, head, tail = 0, len(lines), 0, 0
-    while True:
-        ahead = 2 * head <= tail
-        size = len(lines[first] if ahead else lines[last - 1])
-        if head + tail + size > limit:
-            break
-        first, head = (first + 1, head + size) if ahead else (first, head)
-        last, tail = (last, tail) if ahead else (last - 1, tail + size)
-    if head + tail < limit // 2:  # one line is most of it
-        start = limit // 3
-        gone = len(block) - limit
-        return f"{block[:start]} [... {gone} characters left out ...] {block[start + gone :]}"
-    gap = f"[... {last - first} lines left out ...]\n"
-    return f"{''.join(lines[:first])}{gap}{''.join(lines[last:])}"
 
 
 MOST = 5

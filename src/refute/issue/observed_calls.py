@@ -14,7 +14,7 @@ import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refute import recording
@@ -26,7 +26,7 @@ from refute.issue.drafting.original import Original
 from refute.source.syntax import try_parse
 from refute.workspace.contract import TestReport, TestSelection, Workspace
 from refute.workspace.patches import is_test_file, split_fix, test_files, touched_files
-from refute.workspace.running import FAILING, holds_tests, run_on
+from refute.workspace.running import FAILING, run_on
 
 if TYPE_CHECKING:
     from refute.diffing.changes import ChangedFunction, Place
@@ -127,7 +127,6 @@ def observed_differences(
     sources = Original(workspace, bounds).sources()
     touched = touched_files("".join(codes))
     near = neighbouring_tests(touched, sources, hint="".join(codes), most=sum(ROUNDS))
-    near = tuple(dict.fromkeys((*near, *_naming(functions, sources), *_beside(touched, sources))))
     places = [one.before for one in functions], [one.after for one in functions]
 
     def runs(files: Sequence[str]) -> tuple[_Run, _Run]:
@@ -164,30 +163,6 @@ def _rounds(given: Sequence[str], near: Sequence[str]) -> list[tuple[str, ...]]:
     first = tuple(dict.fromkeys((*given, *near[: ROUNDS[0]])))
     rest = tuple(path for path in near[ROUNDS[0] : sum(ROUNDS)] if path not in first)
     return [one for one in (first, rest) if one]
-
-
-def _naming(functions: Sequence[ChangedFunction], sources: Mapping[str, str]) -> tuple[str, ...]:
-    """Tests that name what differs, a class rather than its method, those that do so most first."""
-    words = {one.after.qualname.split(".")[-2:][0] for one in functions}
-    count = {
-        path: sum(len(re.findall(rf"\b{re.escape(word)}\b", source)) for word in words)
-        for path, source in sources.items()
-        if is_test_file(path) and holds_tests(source)
-    }
-    return tuple(sorted((path for path in count if count[path]), key=lambda one: -count[one]))
-
-
-def _beside(touched: Sequence[str], sources: Mapping[str, str]) -> tuple[str, ...]:
-    """Tests in a folder that is called like a changed module, though other modules are too."""
-    stems = {PurePosixPath(path).stem for path in touched}
-    found = [
-        path
-        for path, source in sources.items()
-        if stems.intersection(PurePosixPath(path).parts[:-1])
-        and is_test_file(path)
-        and holds_tests(source)
-    ]
-    return tuple(sorted(found))
 
 
 def _alike(one: ObservedCall, again: ObservedCall) -> bool:

@@ -6,7 +6,6 @@ as the reproducing call did, is left behind by the fix.
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,16 +15,24 @@ from typing import Any
 from refute.issue.observed_calls import Call, rows_in, run_outside
 from refute.issue.snippet.issue_reader import inline_expressions, read_issue_text
 from refute.issue.snippet.script import statements
+from refute.issue.snippet.subject import module_of
 from refute.workspace.contract import Workspace
 
 MOST_VALUES, MOST_SAID, MOST_CALLS = 24, 24, 8
 _RIGHT = re.compile(
-    r"\b(?:fine|works?|working|correct(?:ly)?|ok(?:ay)?|kept|keeps|properly|as expected)\b", re.I
+    r"\b(?:fine|work(?:s|ing)?|correct(?:ly)?|right(?:ly)?|ok(?:ay)?|kept|properly|as expected)\b",
+    re.I,
 )
 _NOT = re.compile(r"\b(?:not|never|neither)\b|n't\b", re.I)
 _SENTENCE = re.compile(r"(?<=[.;!?])\s+|\n|\bbut\b|\bhowever\b", re.I)
 _QUOTED = re.compile(r"`+([^`\n]+)`+|\"([^\"\n]+)\"|(?<!\w)'([^'\n]+)'(?!\w)")
 _NUMBER = re.compile(r"(?<![\w.#/-])-?\d+(?:\.\d+)?(?![\w.]*\w)")
+_OUTPUT = re.compile(
+    r"\b(?:to|be|becomes?|gives?|gave|returns?|returned|instead of|expect(?:ed)?|got|never|prints?"
+    r"|yields?|raises?)(?: an?| the)?[\s:]*$",
+    re.I,
+)
+"""What stands before a result."""
 _INTRODUCED = re.compile(r"(?:\b(?:for|with|and|or|like|as)|,)\s*$")
 """What stands before a number that is a value, and neither a version nor a line."""
 _RAISES = re.compile(r"raises (\w+)")
@@ -64,7 +71,6 @@ def inputs_of(text: str) -> Inputs:
     for place, piece in enumerate(pieces):
         for row in rows.get(place, ()):
             said.append(Said(row.value_source, f"{row.shown} {row.comment}"))
-            values += _constants(row.node)
         if piece.kind == "prose":
             for sentence in filter(None, map(str.strip, _SENTENCE.split(piece.text))):
                 if _RIGHT.search(sentence) and not _NOT.search(sentence):
@@ -74,20 +80,12 @@ def inputs_of(text: str) -> Inputs:
     return Inputs(tuple(said[:MOST_SAID]), tuple(dict.fromkeys(values))[:MOST_VALUES])
 
 
-def _constants(node: ast.AST) -> Iterator[str]:
-    for call in (part for part in ast.walk(node) if isinstance(part, ast.Call)):
-        for value in (*call.args, *(one.value for one in call.keywords)):
-            if isinstance(value, ast.Constant | ast.List | ast.Tuple | ast.Dict | ast.UnaryOp):
-                yield ast.unparse(value)
-
-
 def _values(sentence: str) -> Iterator[str]:
     for match in _QUOTED.finditer(sentence):
+        if _OUTPUT.search(sentence[: match.start()]):
+            continue
         text = next(filter(None, match.groups()))
-        found = inline_expressions(f"`{text}`")
-        for source in found:
-            yield from _constants(ast.parse(source.strip()))
-        if not found:
+        if not inline_expressions(f"`{text}`"):
             yield text
     plain = _QUOTED.sub(lambda match: " " * len(match[0]), sentence)
     for match in _NUMBER.finditer(plain):
@@ -101,12 +99,14 @@ def tried(
     """Try inputs with a fix (the patch `code`) and without it. `calls`: those that the reproducing
     tests make themselves, on the old code. Raises `PatchRejected`. The workspace is clean
     afterwards."""
-    chosen = list({one.again: one for one in calls if one.again}.values())[:MOST_CALLS]
+    chosen = list({(one.file, one.again): one for one in calls}.values())[:MOST_CALLS]
     if not chosen:
         return Tried()
     plan = {
         "calls": [one.again for one in chosen], "paths": chosen[0].paths,
-        "values": inputs.values, "said": [one.source for one in inputs.said],
+        "modules": sorted({module_of(one.file) or "" for one in chosen} - {""}),
+        "root": str(workspace.root), "values": inputs.values,
+        "said": [one.source for one in inputs.said],
     }  # fmt: skip
     old, new = (
         rows_in(run_outside(workspace, patches, "stating", json.dumps(plan), timeout))
@@ -119,30 +119,52 @@ _Rows = Sequence[Mapping[str, Any]]
 
 
 def _judged(inputs: Inputs, calls: Sequence[Call], old: _Rows, new: _Rows) -> Tried:
-    after = {_key(row): row for row in new}
-    pairs = [(row, after[_key(row)]) for row in old if _key(row) in after and "end" in row]
-    pairs = [(was, now) for was, now in pairs if "end" in now]
-    own = {was["place"]: (was["end"], now["end"]) for was, now in pairs if was.get("what") == ""}
-    turned = {place: ends for place, ends in own.items() if ends[0] != ends[1]}
-    faults = {_kind(was) for was, _ in turned.values() if _RAISES.match(was)}
-    moved = False
-    for was, now in pairs:
-        before, end = str(was["end"]), str(now["end"])
-        if "said" in was:
-            one = inputs.said[was["said"]]
-            if before == end and _is_left(one, was, faults):
-                return Tried(f"{one.source.strip()} of the issue does what it did before")
-            moved |= before != end
-        elif was["what"] and was["place"] in turned:
-            what = f"{calls[was['place']].function}({was['what']})"
-            was_other = _RAISES.match(before) and _kind(before) not in faults
-            if was_other and not _RAISES.match(end):
-                return Tried(f"{what} raised {_kind(before)}, and does not with the fix")
-            alike = was["way"] and _kind(before) == _kind(turned[was["place"]][0])
-            if before == end and alike and not was["odd"]:
-                return Tried(f"the issue states the value, and {what} does what it did before")
-            moved |= before != end and not was["odd"]
-    return Tried(moved=moved)
+    after = {_key(row): str(row["end"]) for row in new if "end" in row}
+    known = (row for row in old if "end" in row and _key(row) in after)
+    rows = [(row, str(row["end"]), after[_key(row)]) for row in known]
+    own = {_key(row)[:2]: was for row, was, now in rows if row["what"] == "" and was != now}
+    ran = {
+        one
+        for row, _, _ in rows
+        if row["what"] == "" and _key(row)[:2] in own
+        for one in row.get("ran", ())
+    }
+    faults = {_kind(was) for was in own.values() if _RAISES.match(was)}
+    # an argument that any other value may stand for has nothing to do with the fault
+    first = {_key(row)[:2]: was for row, was, _ in rows if row["what"] == ""}
+    felt = {
+        (row.get("place"), row["what"].partition("=")[0])
+        for row, was, _ in rows
+        if row["what"] and not row["values"] and was != first.get(_key(row)[:2])
+    }
+    again = any(place is not None for place, _ in own)
+    left, moved = dict[str, str](), set[str]()
+    for row, was, now in rows:
+        what = str(row["what"])
+        if "place" in row and what:
+            what = f"{calls[row['place']].function}({what})"
+        used = row.get("values", ())
+        if not what:
+            related = "said" in row and not ran.isdisjoint(row.get("ran", ()))
+            if related and was == now and _is_left(inputs.said[row["said"]], row, faults):
+                source = inputs.said[row["said"]].source.strip()
+                return Tried(f"{source} of the issue does what it did before")
+        elif _key(row)[:2] not in own or (again and "said" in row):
+            continue  # an expression stands for calls that cannot be made again
+        elif was != now:
+            crashed = _RAISES.match(own[_key(row)[:2]]) and _RAISES.match(was)
+            if crashed and _kind(was) not in faults and not _RAISES.match(now):
+                return Tried(f"{what} raised {_kind(was)}, and does not with the fix")
+            moved.update(used if row.get("way", True) else ())
+        elif "place" in row and (row["place"], row["what"].partition("=")[0]) not in felt:
+            continue
+        elif row.get("way", True) and _kind(was) == _kind(own[_key(row)[:2]]):
+            left.update(dict.fromkeys(used, what))
+    others = any("said" in row and was != now and row["what"] == "" for row, was, now in rows)
+    for value, what in left.items():
+        if value not in moved:
+            return Tried(f"the issue states {value}, and {what} does what it did before")
+    return Tried(moved=bool(moved) or others)
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, Any, Any]:

@@ -31,6 +31,9 @@ from refute.workspace.running import newly_failing, rejection, run_on, statuses
 __all__ = ["MOST", "Vetted", "vet_fix"]
 
 
+_ALL = 100
+
+
 @dataclass(frozen=True, slots=True)
 class Vetted:
     """The verdict on a fix, with its evidence."""
@@ -61,11 +64,13 @@ def vet_fix(
     first: Sequence[str] = (),
     outdated: Collection[str] = (),
     whole: float | None = None,
+    cheap: float = 0.0,
 ) -> Vetted:
     """Judge a fix (unified diff) by a test patch ("": none is known). Blocks while tests run.
 
     `first`: existing test files to be run before others. `outdated`: ids of existing tests that
-    demand what the issue calls wrong; they are not held against the fix. `whole`: seconds that the
+    demand what the issue calls wrong; they are not held against the fix. `cheap`: seconds that more
+    files than `most_neighbours` may take, by the time of these. `whole`: seconds that the
     tests of an existing file may take (None: any); longer files are left out, and so are those that
     would use up half of the time for a run together with those before them.
 
@@ -88,8 +93,11 @@ def vet_fix(
     if names := knows_of_tests(code):
         notes.append(f"the code of the fix mentions {', '.join(names)}: read why")
     original = Original(workspace, bounds, whole=whole)
-    near = neighbouring_tests(touched_files(code), original.sources(), hint=fix)
-    near = tuple(dict.fromkeys((*first, *near)))[:most_neighbours]
+    found_near = neighbouring_tests(touched_files(code), original.sources(), hint=fix, most=_ALL)
+    every = tuple(dict.fromkeys((*first, *found_near)))
+    near = every[:most_neighbours]
+    if near and cheap:
+        near = every[: int(max(1, cheap / (original.base(near).seconds + 0.1)) * len(near))]
     near, too_long = (near, ()) if whole is None else _affordable(near, original, bounds)
     if too_long:
         notes.append(f"existing tests that take too long are not run: {', '.join(too_long)}")

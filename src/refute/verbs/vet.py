@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 SECONDS = 3.0
 """For one function; `TOTAL`, or five times it, for all that one fix changes."""
 TOTAL = 60.0
+CHEAP = 20.0
+"""For existing tests near it, beyond `neighbours` files of them."""
 
 
 def changes_of(
@@ -184,7 +186,9 @@ class VetOptions(IssueOptions):
         None, "Tests that reproduce it, as a diff.", metavar="TEST.patch", in_files=True, text=True,
         for_agents=True,
     )  # fmt: skip
-    neighbours: int = parameter(5, "Existing test files to run.", at_least=0, in_files=True)
+    neighbours: int = parameter(
+        5, "Existing test files to run (more if fast).", at_least=0, in_files=True
+    )
     behaviour: bool = parameter(True, "Find what else it changes.", in_files=True, for_agents=True)
     against: str | None = parameter(
         None, "Commit that the diffs are of (the checkout).", metavar="REF", for_agents=True
@@ -220,7 +224,8 @@ def vet(
             found = asyncio.run(reproduced(spec, method_options, problem, spawn, asked, bounds))
             patch = found.prediction.patch
         with spawn() as workspace:
-            vetted = vet_fix(diff, patch, workspace, bounds, most_neighbours=asked.neighbours)
+            many, cheap = asked.neighbours, CHEAP * bool(asked.neighbours)
+            vetted = vet_fix(diff, patch, workspace, bounds, most_neighbours=many, cheap=cheap)
             changes = None
             if asked.behaviour and vetted.verdict != _ORDER[-1]:
                 changes = changes_of(diff, asked.repo, asked.python, base=asked.against)

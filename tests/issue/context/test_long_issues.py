@@ -16,17 +16,15 @@ def test_the_longest_blocks_lose_their_middle() -> None:
     assert estimated_tokens(shown) <= 1100
     assert shown.startswith(f"{PROSE}\n{code}\n```\nTraceback (most")
     assert shown.endswith(f"ValueError: told twice\n```\n\n{PROSE}")
-    (gap,) = (line for line in shown.splitlines() if "left out" in line)
-    kept = sum(line.startswith("step") for line in shown.splitlines())
-    assert gap == f"[... {900 - kept} lines left out ...]"
+    assert shown.splitlines().count("[...]") == 1
 
 
 def test_output_without_a_fence_and_one_endless_line() -> None:
     shown = shown_issue(f"{PROSE}\n{TRACE}\n{PROSE}", 800)
     assert shown.count(PROSE) == 2
-    assert "lines left out" in shown
+    assert "\n[...]\n" in shown
     assert "ValueError: told twice" in shown
     shown = shown_issue(f"{PROSE}\ndata = {'0, ' * 9000}\n", 500)
     assert PROSE in shown
-    assert "characters left out ...]" in shown
+    assert "[...]" in shown
     assert len(shown) < 2000

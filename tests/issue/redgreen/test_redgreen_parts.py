@@ -13,7 +13,6 @@ from refute.issue.redgreen.locate import (
     View,
     locate_prompt,
     read_places,
-    told_places,
     view_of,
 )
 from refute.issue.redgreen.questions import read_readings, read_verdicts
@@ -309,19 +308,6 @@ def test_files_are_likely_by_what_they_define_and_how_they_are_called() -> None:
     assert "pkg/testing.py" in likely.code
 
 
-def test_a_traceback_answers_the_question_where_to_look() -> None:
-    files = {
-        "pkg/a.py": "".join(f"class {c}:\n    def f(self):\n        g()\n\n\n" for c in "AB"),
-        "pkg/b.py": "def g():\n    raise ValueError\n",
-    }
-    outer = '  File "/x/site-packages/pkg/a.py", line 8, in f\n    g()\n'
-    inner = '  File "/x/site-packages/pkg/b.py", line 2, in g\n    raise ValueError\n'
-    assert told_places(outer + inner, files) == "CODE: pkg/b.py: g\nCODE: pkg/a.py: B.f"
-    assert told_places(outer, files) == "", "one frame is little"
-    assert told_places(f'{outer}{inner}  File "/x/gone.py", line 2, in h\n', files) == ""
-    assert told_places("~/pkg/a.py in f(self)\n\n~/pkg/b.py in g()", files).count("CODE") == 2
-
-
 def test_of_a_large_function_what_a_run_went_through_is_shown() -> None:
     body = "".join(f"    x = x + {n}\n" for n in range(2, 400))
     files = {"pkg/huge.py": f"def huge(x):\n{body}    return x\n"}
@@ -333,27 +319,6 @@ def test_of_a_large_function_what_a_run_went_through_is_shown() -> None:
         numbers = {int(line.split()[0]) for line in shown if line != "..."}
         assert lines <= numbers
         assert 330 not in numbers
-
-
-def test_a_traceback_answers_nothing_where_the_issue_speaks_of_other_code() -> None:
-    files = {
-        "pkg/a.py": "def f():\n    g()\n",
-        "pkg/b.py": "def g():\n    raise ValueError\n",
-        "pkg/checks.py": "ID = 'admin.E108'\ndef look_up(): pass\n",
-        "pkg/tests/test_a.py": "def test_it(): only_a_test('E108')\n",
-        "docs/conf.py": "def only_docs(): pass\n",
-    }
-    trace = (
-        'Traceback (most recent call last):\n  File "/x/pkg/a.py", line 2, in f\n    look_up()\n'
-        '  File "/x/pkg/b.py", line 2, in g\n    raise ValueError\nValueError: look_up\n'
-    )
-    assert told_places(trace, files)
-    assert told_places(f"{trace}\nAfter only_docs and only_a_test.", files)
-    assert told_places(f"Error E108 is missing.\n{trace}", files) == ""
-    assert likely_files(f"Error E108 is missing, g, g, g.\n{trace}", files).code[2] == (
-        "pkg/checks.py"
-    ), "before what words alone find"
-    assert told_places(f"{trace}\nIt was `look_up` before.", files) == ""
 
 
 @pytest.mark.parametrize(

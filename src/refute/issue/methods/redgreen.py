@@ -28,7 +28,6 @@ from refute.issue.redgreen.finalize import conclude
 from refute.issue.redgreen.locate import (
     View,
     locate_prompt,
-    told_places,
     view_of,
 )
 from refute.issue.redgreen.pool import Doubt, Doubts, Pool
@@ -166,8 +165,8 @@ class _Work:
         issue, sources = self.problem.text, self.bed.sources
         self.seen = seen = "\n".join(self.bed.told(draft.trial) for draft in self.pool.drafts)
         self.likely = likely = await self._blocking(lambda: likely_files(issue, sources, seen))
-        answer = await self._blocking(lambda: told_places(issue, sources, seen))
-        if not answer and self.ask.left >= _FEWEST_TO_LOCATE:
+        answer = ""
+        if self.ask.left >= _FEWEST_TO_LOCATE:
             prompt = await self._blocking(
                 lambda: locate_prompt(self.issue, sources, likely, self.tokens)
             )

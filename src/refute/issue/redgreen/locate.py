@@ -17,8 +17,6 @@ from types import MappingProxyType
 from refute.issue.context import (
     Likely,
     estimated_tokens,
-    holders,
-    is_code,
     is_test,
     mentioned,
     neighbouring_tests,
@@ -92,35 +90,6 @@ def locate_prompt(issue: str, files: Mapping[str, str], likely: Likely, tokens: 
     return render("redgreen_locate", issue=issue, files=listed, paths=paths)
 
 
-def told_places(issue: str, files: Mapping[str, str], seen: str = "") -> str:
-    """Return the places of the issue's own traceback (or `seen`, its example's), in the form
-    of an answer; "" where its end is not in the repository, it has one frame there, or the issue
-    speaks of other code.
-
-    Innermost first. No question is needed then: its answer would be this.
-    """
-    found: dict[str, dict[str, None]] = {}
-    for number, match in enumerate(reversed(list(_FRAME.finditer("\n".join((issue, seen)))))):
-        place, *line, name = [part for part in match.groups() if part]
-        path = next(mentioned(place, files), "")
-        named = _at_line(files[path], name, int(line[0]) if line else 1) if path else ""
-        if named and not is_test(path):
-            found.setdefault(path, {})[named] = None
-        elif number == 0:
-            return ""
-    if sum(map(len, found.values())) < 2 or _speaks_of_others(issue, files, found):
-        return ""
-    return "\n".join(f"CODE: {path}: {', '.join(names)}" for path, names in found.items())
-
-
-def _speaks_of_others(issue: str, files: Mapping[str, str], told: Collection[str]) -> bool:
-    """Return whether the issue's own words hold a code word that few files of code have, and none
-    of those `told`: the fault is not where the traceback ends (a check that should have said it
-    before)."""
-    code = {path: text for path, text in files.items() if is_code(path, text)}
-    return any(paths.isdisjoint(told) for paths in holders(issue, code))
-
-
 def _lines_of(trace: str, files: Mapping[str, str]) -> dict[str, set[int]]:
     """By file: the lines that tracebacks go through."""
     found: dict[str, set[int]] = defaultdict(set)
@@ -130,13 +99,6 @@ def _lines_of(trace: str, files: Mapping[str, str]) -> dict[str, set[int]]:
         if path and line:
             found[path].add(int(line[0]))
     return found
-
-
-def _at_line(text: str, name: str, line: int) -> str:
-    """The function of that name that is nearest to a line, with its class; "": not in the file."""
-    spans = [span for span in spans_of(text) if span.defines and span.tail == name]
-    nearest = min(spans, key=lambda span: abs(span.start + 1 - line), default=None)
-    return nearest.names[0] if nearest else ""
 
 
 def read_places(answer: str, files: Mapping[str, str]) -> tuple[tuple[WantedFile, ...], ...]:

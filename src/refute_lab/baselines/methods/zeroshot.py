@@ -23,13 +23,7 @@ from refute.core.methods import Context, method
 from refute.core.parameters import parameter
 from refute.core.problems import IssuePrediction, IssueProblem
 from refute.errors import ContextTooLong, InputError
-from refute.issue.context import (
-    CONTEXT_TOKENS,
-    LEAST_TOKENS,
-    RankedFile,
-    numbered,
-    relevant,
-)
+from refute.issue.context import LEAST_TOKENS, numbered
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import (
     Original,
@@ -43,6 +37,7 @@ from refute.models.contract import Asker, Message, Sampling, together
 from refute.prompts import render
 from refute.workspace.patches import touched_files
 from refute.workspace.running import rejection
+from refute_lab.baselines.context import CONTEXT_TOKENS, RankedFile, relevant
 from refute_lab.baselines.edits import Form, read_edits
 
 GREEDY = Sampling(temperature=0.0, top_p=1.0, max_tokens=4096)

@@ -1,0 +1,56 @@
+"""What an issue states beside the reproducing test is run with a fix and without it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from refute.issue.stated import Said, inputs_of
+from refute.verbs.vet import vet
+
+from .projects import CLAMP, GOLDEN_TESTS, ISSUE, Project
+from .shop import diff
+
+
+def fixed(condition: str) -> str:
+    """A fix for what meets the condition; the rest stays as it is."""
+    above = "    if value > high:\n"
+    return diff(
+        "shapes/line.py",
+        CLAMP,
+        CLAMP.replace(above, f"    if {condition}:\n        return high\n{above}"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "said", "verdict", "why"),
+    [
+        ("value > high", "`clamp(7, 0, 5)` is 0, too; for 4 it works.", "fixed", "failed before"),
+        ("value == 10", "It is 0 for 30 as well.", "cannot tell", "clamp(value=30) does what"),
+        ("value > high > 8", "`clamp(7, 0, 5)` gives `0`.", "cannot tell", "clamp(7, 0, 5) of"),
+    ],
+)  # fmt: skip
+def test_vet(
+    project: Project, tmp_path: Path, condition: str, said: str, verdict: str, why: str
+) -> None:
+    (tmp_path / "fix.diff").write_text(fixed(condition))
+    (tmp_path / "test.patch").write_text(GOLDEN_TESTS)
+    (tmp_path / "issue.md").write_text(f"{ISSUE}\n{said}\n")
+    found = vet(
+        tmp_path / "fix.diff", issue=tmp_path / "issue.md", tests=tmp_path / "test.patch",
+        repo=Path(project.folder), behaviour=False,
+    )  # fmt: skip
+    assert (found.verdict, why in found.vetted.reason) == (verdict, True), found.vetted.reason
+
+
+def test_inputs_are_what_is_given_and_not_what_works() -> None:
+    text = (
+        "ordinal is wrong\n\nPython 3.11, line 7 of 12.\n\n>>> ordinal(11)\n'11st'\n\n"
+        "The same for 113 and `-12`. `ordinal(21)` is fine, but `ordinal([1])` raises.\n"
+        "It should not: `x` works not."
+    )
+    inputs = inputs_of(text)
+    assert inputs.values == ("-12", "113", "x")
+    assert inputs.said[0] == Said("ordinal(11)", "'11st' ")
+    assert [one.source for one in inputs.said] == ["ordinal(11)", "ordinal([1])"]
