@@ -21,7 +21,8 @@ from pathlib import Path
 import pytest
 
 from refute.core.methods import Context, Given
-from refute.issue.context import CONTEXT_TOKENS, estimated_tokens
+from refute.issue.context import estimated_tokens
+from refute.issue.methods.redgreen import CONTEXT_TOKENS
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.session import Session
 from refute.testing.models import ScriptedModel

@@ -22,7 +22,6 @@ from refute.issue.redgreen.ranking import (
     agreed,
     behaviours,
     confidence,
-    defined_as,
     fix_scores,
     ranking,
     without_shared,
@@ -147,19 +146,6 @@ def test_of_a_named_definition_that_is_too_long_the_ends_are_shown() -> None:
     assert estimated_tokens(shown) <= 320
     assert "def huge(x):" in shown
     assert "    return x, 7" in shown
-
-
-def test_statements_of_a_module_can_be_named() -> None:
-    text = SOURCE + "\nLIMIT = 3\n"
-    assert "LIMIT = 3" in excerpt(text, 150, named=["LIMIT"])
-    assert "    sides = 4" in excerpt(text, 150, named=["Shape.sides"])
-
-
-def test_blank_lines_are_no_gap() -> None:
-    long = f"def c():\n    return 1{' + 1' * 99}\n"
-    text = f"def a():\n    pass\n\n\ndef b():\n    pass\n\n\n{long}{long}"
-    shown = excerpt(text, 60, named=["a", "b"])
-    assert shown == "1 def a():\n2     pass\n3 \n4 \n5 def b():\n6     pass\n..."
 
 
 def test_what_tests_take_from_the_files_beside_them() -> None:
@@ -373,20 +359,6 @@ def test_readings_are_divided_however_their_line_is_written(head: str) -> None:
     parts = [f"{head.format(number)}\n{block.format(number)}" for number in (1, 2)]
     found = read_readings("Why.\n" + said + "".join(parts))
     assert [part.strip() for part in found] == [block.format(n).strip() for n in (1, 2)]
-
-
-@pytest.mark.parametrize(
-    ("id", "name"),
-    [
-        ("tests/test_a.py::test_b[1::2]", "test_b"),
-        ("tests/test_a.py::TestA::test_b", "TestA.test_b"),
-        ("queries.tests.QueryTests.test_x", "QueryTests.test_x"),
-        ("queries.tests.QueryTests.test_x (i=1)", "QueryTests.test_x"),
-        ("sympy/core/tests/test_a.py::test_b", "test_b"),
-    ],
-)
-def test_what_an_id_stands_for(id: str, name: str) -> None:
-    assert defined_as(id) == name
 
 
 def test_runs_are_told_the_same_each_time() -> None:

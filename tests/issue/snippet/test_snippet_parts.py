@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from refute.issue.snippet.issue_reader import read_issue_text
-from refute.issue.snippet.rendering import Style, TestSketch, patch_of, slug, with_tests
+from refute.issue.snippet.rendering import Style, TestSketch, patch_of, with_tests
 from refute.issue.snippet.script import scripts, statements
-from refute.issue.snippet.subject import Names, completed, module_of
+from refute.issue.snippet.subject import Names, completed
 
 FILES = {
     "shop/__init__.py": "",
@@ -29,14 +29,6 @@ def test_imports_as_the_repository_writes_them() -> None:
     assert names.importable("json.decoder")
     assert names.importable("shop.sums")
     assert not names.importable("myproject.models")
-
-
-@pytest.mark.parametrize(
-    ("path", "module"),
-    [("src/a/b.py", "a.b"), ("a/__init__.py", "a"), ("a/b-c.py", None), ("setup.py", "setup")],
-)
-def test_modules(path: str, module: str | None) -> None:
-    assert module_of(path) == module
 
 
 def test_an_example_is_completed_and_foreign_imports_go() -> None:
@@ -83,12 +75,6 @@ def test_what_the_file_imports_is_not_imported_again() -> None:
     )
 
 
-def test_slugs() -> None:
-    assert slug("URLField throws ValueError!") == "urlfield_throws_valueerror"
-    assert slug("…") == "issue"
-    assert len(slug("word " * 50)) <= 48
-
-
 def test_what_rests_on_a_name_that_is_nowhere_is_left_out() -> None:
     text = "```python\nprice = Price()\nview = nowhere(price)\ntotal([view])\ntotal([price])\n```\n"
     (script,) = scripts(statements(read_issue_text(text)))
@@ -96,16 +82,3 @@ def test_what_rests_on_a_name_that_is_nowhere_is_left_out() -> None:
     assert made is not None
     assert made.script.sources == ("price = Price()", "total([price])")
     assert made.imports == ("from shop.fields import Price", "from shop.sums import total")
-
-
-@pytest.mark.parametrize(
-    ("statement", "own"),
-    [
-        ("from shop.sums import total", True),
-        ("import shop", True),
-        ("import datetime", False),
-        ("from decimal import Decimal", False),
-    ],
-)
-def test_what_is_the_repositorys(statement: str, own: bool) -> None:
-    assert Names(FILES).of_repository(statement) is own
