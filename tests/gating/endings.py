@@ -382,11 +382,7 @@ WRONG = (
         "not-weakened",
         tests=edited(TESTS, ("    assert prices == [1.5, 2.0]\n", "")) + RED,
     ),
-    shop(
-        "a row is dropped",
-        "no-test-lost",
-        tests=edited(TESTS, (", (2.5, 0.5)", "")) + RED,
-    ),
+    shop("a row is dropped", "no-test-lost", tests=edited(TESTS, (", (2.5, 0.5)", "")) + RED),
     shop(
         "an expected value changes without a word",
         "expected-said",
@@ -450,15 +446,9 @@ WRONG = (
             ("    number, unit", '    if text == "2h":\n        return 7200\n    number, unit'),
         ),
     ),
+    span("a test near breaks", "no-regression", edited(SPAN_FIXED, ("}[unit]", "}.get(unit, 1)"))),
     span(
-        "a test near breaks",
-        "no-regression",
-        edited(SPAN_FIXED, ("}[unit]", "}.get(unit, 1)")),
-    ),
-    span(
-        "a test is deleted",
-        "no-test-lost",
-        tests=edited(SPAN_TESTS, (SPAN_UNKNOWN, "")) + SPAN_RED,
+        "a test is deleted", "no-test-lost", tests=edited(SPAN_TESTS, (SPAN_UNKNOWN, "")) + SPAN_RED
     ),
     shop("what is returned equals everything", "green-now", EQUAL),
     shop(
@@ -473,6 +463,17 @@ WRONG = (
         TESTS,
         left={"tests/test_cheapest.py": CHEAPEST_TESTS},
         issue=NEGATIVE,
+    ),
+)
+ONE_EXAMPLE = span(
+    "a condition that no test asks for",
+    "one-example",
+    edited(
+        SPAN_FIXED,
+        (
+            "    return n",
+            '    if unit == "h" and number > 4:\n        raise KeyError(unit)\n    return n',
+        ),
     ),
 )
 ENDINGS = (*RIGHT, *WRONG)

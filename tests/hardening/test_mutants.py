@@ -52,13 +52,7 @@ def test_operators(body: str, operator: str, expected: set[str]) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [
-        '"""Says 3 < 4."""',
-        "log.warning('a', 3)",
-        "a: int = b",
-        "return f'{3}'[a]",
-        "return None",
-    ],
+    ['"""Says 3 < 4."""', "log.warning('a', 3)", "a: int = b", "return f'{3}'[a]", "return None"],
 )
 def test_words_are_no_code(body: str) -> None:
     assert not {"CRP", "ROR", "AOR", "SDL"} & shown(body).keys()

@@ -26,12 +26,7 @@ from refute.diffing.trees import (
 from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
 from refute.workspace import rooted_files
 from refute.workspace.repositories import Clone, GitFailed, git
-from refute.workspace.snapshot import (
-    borrow_objects,
-    checkout_root,
-    clone_at,
-    snapshot,
-)
+from refute.workspace.snapshot import borrow_objects, checkout_root, clone_at, snapshot
 
 _MOST_MESSAGES = 200
 _MOST_RENAMES = 1000

@@ -387,11 +387,7 @@ def compare(
 
 
 def work_of(
-    revisions: Revisions,
-    changes: Changes,
-    settings: Settings,
-    *,
-    python: Path | None = None,
+    revisions: Revisions, changes: Changes, settings: Settings, *, python: Path | None = None
 ) -> Work:
     """Return the data that a `Comparer` needs. Raises `InputError`."""
     return Work(

@@ -54,10 +54,7 @@ class _Talk:
 
 
 async def with_written_inputs(
-    functions: Sequence[Compared],
-    comparer: Comparer,
-    asker: Callable[[str], Asker],
-    effort: Effort,
+    functions: Sequence[Compared], comparer: Comparer, asker: Callable[[str], Asker], effort: Effort
 ) -> list[Compared]:
     """The functions, with what further inputs of the model's showed.
 

@@ -18,11 +18,7 @@ from refute.errors import InputError, WorkspaceUnavailable
 from refute.function.source import LARGEST_SOURCE, decoded
 from refute.workspace.contract import Recipe, Workspace
 from refute.workspace.factory import Checkout, open_local, prepare, root_and_recipe
-from refute.workspace.patches import (
-    is_test_file,
-    split_change,
-    touched_files,
-)
+from refute.workspace.patches import is_test_file, split_change, touched_files
 from refute.workspace.repositories import PATCH, Clone, GitFailed, git
 from refute.workspace.snapshot import clone_at, snapshot
 

@@ -38,13 +38,7 @@ from refute.issue.observed_calls import calls_of, name_of, watch_tests
 from refute.source.syntax import Function
 from refute.workspace.contract import Failure, TestReport, TestResult, Workspace
 from refute.workspace.patches import is_test_file, touched_files
-from refute.workspace.running import (
-    NO_TESTS,
-    Statuses,
-    holds_tests,
-    newly_failing,
-    statuses,
-)
+from refute.workspace.running import NO_TESTS, Statuses, holds_tests, newly_failing, statuses
 
 
 @dataclass(frozen=True, slots=True)

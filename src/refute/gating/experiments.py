@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from refute.diffing.definitions import Definition, Definitions, definitions
 from refute.errors import reason_to_skip
 from refute.gating.change import Change
-from refute.gating.running import Finding, Runs, Standing, alone
+from refute.gating.running import Finding, Rule, Runs, Standing, alone
 from refute.issue.observed_calls import (
     Call,
     Rows,
@@ -359,7 +359,7 @@ def _near_by(
     variants: Sequence[Variant],
 ) -> Iterator[Finding]:  # fmt: skip
     """Changed functions that do otherwise at the turned calls, and not where it would be due."""
-    from refute.gating.strength import Beside, conditions, special, surviving
+    from refute.gating.strength import Beside, conditions, one_example, special, surviving
 
     judged: dict[tuple[str, str], list[Beside]] = {}
     for call, was, now in zip(calls, old, new, strict=True):
@@ -370,9 +370,11 @@ def _near_by(
     rivals = dict[int, tuple[str, str]]()
     for (file, function), own in judged.items():
         what, where = special(own, variants, function), f"{file}::{function}"
-        if what:
-            yield Finding("no-special-case", where, what, shown=True)
-        for place, shown in () if what else conditions(own, variants):
+        doubt = "" if what else one_example(own, variants, function)
+        if what or doubt:
+            rule: Rule = "no-special-case" if what else "one-example"
+            yield Finding(rule, where, what or doubt, shown=True)
+        for place, shown in () if what or doubt else conditions(own, variants):
             if variants[place].mutant.file == file:
                 rivals[place] = where, f"nothing changes for {shown}, by"
     for place, variant in enumerate(variants):
@@ -387,4 +389,4 @@ def _near_by(
              if variants[p].mutant in kept}  # fmt: skip
     for (told, where), what in found.items():
         what += f" `{told}`, and no test shows that to be right"
-        yield Finding("no-special-case", where, what, shown=True)
+        yield Finding("one-example", where, what, shown=True)

@@ -206,9 +206,15 @@ def special(calls: Sequence[Beside], variants: Sequence[Variant], name: str) -> 
     for first, *rest in zip(*[iter(numbers)] * len(_others(0)), strict=False):
         if turned and all(_moves(one, [first, *rest]) for one in turned):
             return f"{name} does what it did before, but where a value is {variants[first].told}"
-    for first in numbers[1 :: len(_others(0))]:
-        if turned and all(_is_in_all(one, first, variants[first]) for one in turned):
-            return f"{name} gives {variants[first].told} wherever it raised: one example only"
+    return ""
+
+
+def one_example(calls: Sequence[Beside], variants: Sequence[Variant], name: str) -> str:
+    """Return how what a function does now only covers its old fault, and no call refutes it; ""."""
+    turned = [one for one in calls if one.differs]
+    for place, variant in enumerate(variants):
+        if turned and all(_is_in_all(one, place, variant) for one in turned):
+            return f"{name} gives {variant.told} wherever it raised: one example only"
     shown = next((text for look in _PATTERNS for one in turned if (text := look(one, calls))), "")
     return f"{name} {shown}: one example only" if shown else ""
 
@@ -254,17 +260,24 @@ def is_special(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool | None:
     One at a border does not: beside it one that does the same as before goes the same way through
     the new code, and another one does not.
     """
-    match was.get("near"), now.get("near"), now.get("same way"):
-        case list(before), list(after), list(way):
+    match was.get("near"), now.get("near"), now.get("same way"), now.get("moves"):
+        case list(before), list(after), list(ways), list(moves):
             pass
         case _:
             return None
-    pairs = list(zip(before, after, way, strict=False))
+    near = zip(before, after, ways, moves, strict=False)
+    pairs = [(*row, same) for *row, same, (at, _) in near if not _is_elsewhere(at)]
+    way = [same for *_, same in pairs]
     if now.get("edge") is True or not pairs or "end" not in was:
         return None
     differ = sum(one != other for one, other, _ in pairs)
     at_border = any(same and one == other for one, other, same in pairs) and not all(way)
     return differ < SPECIAL * len(pairs) and not at_border
+
+
+def _is_elsewhere(at: str) -> bool:
+    """Return whether two arguments are others, or a letter is any other."""
+    return "+" in at or at.rpartition(":")[2].isdigit()
 
 
 def _by_place(one: Beside) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
@@ -292,7 +305,7 @@ def _answers_anyhow(one: Beside, calls: Sequence[Beside]) -> str:
     if _fails(end) or not _fails(one.was.get("end")):
         return ""
     for at, rows in _by_place(one):
-        lettered = at.rpartition(":")[2].isdigit() and "+" not in at and len(rows) >= _FEW
+        lettered = _is_elsewhere(at) and "+" not in at and len(rows) >= _FEW
         if lettered and all(_fails(old) and new == end for _, old, new in rows):
             return f"gives {end[:40]} for {rows[0][0]}, too, which raised before"
     return ""

@@ -159,12 +159,7 @@ class Input:
 class Killer:
     """Finds inputs that tell mutants from the code. A context manager: ends its sandboxes."""
 
-    def __init__(
-        self,
-        subject: Subject,
-        interpreter: Interpreter | None,
-        seed: int,
-    ) -> None:
+    def __init__(self, subject: Subject, interpreter: Interpreter | None, seed: int) -> None:
         self.subject = subject
         self.seed = seed
         self._sides = Sides(subject.tree, subject.tree, interpreter)

@@ -31,6 +31,7 @@ from refute.recording.watching import STARTS_ANEW, function_of, parameters, told
 
 ARGUMENTS = (["app"], ["/usr/bin/app", "--port", "80"])
 SECONDS = 2.0
+"""Of one call; of all beside it."""
 MOST_BESIDE = 128
 AT_ONCE = 4
 """Of the other values of each of two arguments."""
@@ -136,7 +137,9 @@ def replayed(call: str, beside: bool, way: Any = called, steps: bool = True) -> 
         ) or any(is_edge(field) and not isinstance(field, (int, float)) for field in inside)
         row["accident"] = bool(FAILED) and not FAILED.pop()
         others = list(itertools.islice(varied(given), MOST_BESIDE))
-        near = [made(function, one, way, steps) for _, one in others]
+        end_at = time.monotonic() + SECONDS
+        in_time = itertools.takewhile(lambda _: time.monotonic() < end_at, others)
+        near = [made(function, one, way, steps) for _, one in in_time]
         row["near"] = [one for one, _ in near]
         row["same way"] = [other == ran for _, other in near]
         row["moves"] = [
