@@ -162,7 +162,7 @@ def test_options_of_any_method_on_the_command_line(
         (["--k", "3"], "--k is an option of the method hybrid: write --set k=3"),
         (["--no-vote"], "--no-vote is an option of the method hybrid: write --set vote=false"),
         (["--nonsense", "5"], "No such option '--nonsense'"),
-        (["--method", "nope"], "--method nope: no such method"),
+        (["--method", "nope"], "--method nope: unknown method"),
         (["--method", "snippet"], "is for issues"),
     ):
         assert command_line.run(["hunt", "m.py::half", *bad]) == 2
@@ -228,7 +228,7 @@ def test_a_bench_refuses_what_it_does_not_know(rows: Path) -> None:
         ({"nope": 1}, "nope is not an option of none"),
         ({"runs": 2}, "asks? a model"),
         ({"grade": True}, "--grade is for issues"),
-        ({"executor": "nope"}, "no such executor; there are processes"),
+        ({"executor": "nope"}, "unknown executor; there are processes"),
     ):
         with pytest.raises(refute.InputError, match=message):
             refute_lab.bench(rows, method="none", **settings)

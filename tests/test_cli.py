@@ -410,4 +410,4 @@ def test_the_first_screen_says_what_to_do(
 
 def test_a_wrong_command_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["hnt"]) == 2
-    assert "hnt: no such command; did you mean hunt?" in capsys.readouterr().err
+    assert "hnt: unknown command; did you mean hunt?" in capsys.readouterr().err

@@ -57,7 +57,7 @@ def test_one_run_in_many_formats(refute: Run, folder: Path) -> None:
         (("--save", "sarif"), "write FORMAT=FILE"),
         (("--save", "sarif=gone/a"), "gone/a is not a file in an existing folder"),
         (("--write-baseline",), "name the file with --baseline FILE"),
-        (("--baseline", "gone.json"), "gone.json: no such baseline"),
+        (("--baseline", "gone.json"), "gone.json: does not exist"),
         (("--baseline", "m.py"), "m.py: not JSON"),
         (("--baseline", "b.json"), "b.json: not a baseline of refute"),
     ],

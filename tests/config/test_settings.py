@@ -95,9 +95,9 @@ def test_paths_are_of_the_file(settings: Callable[[str], Path]) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("budgt = 1", "tool.refute.budgt: no such setting; did you mean budget?"),
-        ("hnt = {budget = 1}", "tool.refute.hnt: no such setting; did you mean hunt?"),
-        ("hunt = {neighbours = 1}", "tool.refute.hunt.neighbours: no such setting"),
+        ("budgt = 1", "tool.refute.budgt: unknown setting; did you mean budget?"),
+        ("hnt = {budget = 1}", "tool.refute.hnt: unknown setting; did you mean hunt?"),
+        ("hunt = {neighbours = 1}", "tool.refute.hunt.neighbours: unknown setting"),
         ("budget = '1'", "tool.refute.budget = '1': must be a number"),
         ("format = 'xml'", "tool.refute.format: 'xml' is not one of"),
         ("targets = 'src'", "tool.refute.targets = 'src': must be a list of texts"),
@@ -112,9 +112,9 @@ def test_paths_are_of_the_file(settings: Callable[[str], Path]) -> None:
         ("set = {k = '3'}", "tool.refute.set.k: k = '3': must be an integer"),
         (
             "hunt = {set = {tempreture = 1}}",
-            "hunt.set.tempreture: no such option; did you mean tem",
+            "hunt.set.tempreture: unknown option; did you mean tem",
         ),
-        ("model = {budget = 1}", "tool.refute.model.budget: no such setting"),
+        ("model = {budget = 1}", "tool.refute.model.budget: unknown setting"),
         ("model = {base-url = 'http://evil'}", "not for a file of a repository"),
         ("hunt = {save = ['text=/tmp/x']}", "not for a file of a repository"),
     ],

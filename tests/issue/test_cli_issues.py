@@ -133,7 +133,7 @@ def test_another_model_writes_the_tests(
     [
         (("no.md", *WITH), "no.md: No such file"),
         (("issue.md", "--method", "zeroshot", "-C", "shapes"), "--method zeroshot asks a model"),
-        (("issue.md", "--method", "best", "-C", "shapes"), "--method best: no such method"),
+        (("issue.md", "--method", "best", "-C", "shapes"), "--method best: unknown method"),
         (("issue.md", "--method", "pass@5", "-C", "shapes"), "chooses by the golden patch"),
         (("issue.md", *WITH[:4], "-C", "/"), "/: not in a git repository"),
         (("issue.md", *WITH, "--python", "no/python"), "--python no/python: no such file"),

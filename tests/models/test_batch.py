@@ -230,7 +230,7 @@ def test_settings_fit_the_body_and_are_another_model(tmp_path: Path) -> None:
     ("text", "fault"),
     [
         ("model = 3", "model: not a text"),
-        ("modle = 'x'", "modle: no such setting"),
+        ("modle = 'x'", "modle: unknown setting"),
         ("[body]\nday = 2020-01-01", "dates"),
         ("model =", "batch.toml"),
     ],

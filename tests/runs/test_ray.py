@@ -230,7 +230,7 @@ def test_what_cannot_be_is_said_in_one_line(cluster: Any, tmp_path: Path) -> Non
     for executor, told in (
         ("processes:here", "processes are of this machine"),
         ("ray://host:10001", "has to run on the cluster"),
-        ("rays", "no such executor; there are"),
+        ("rays", "unknown executor; there are"),
     ):
         with pytest.raises(InputError, match=told):
             ray_work.run(tmp_path / "run", {"a": 0}, executor)

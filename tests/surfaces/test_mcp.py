@@ -124,7 +124,7 @@ def test_a_result_is_short_and_its_document_comes_on_request(
         ("hunt", {"time_limit": 0}, ["`float` > 0", "time_limit"]),
         ("vet", {"fixes": "x"}, ["missing required field `issue`"]),
         ("debug", {"write": True}, ["write: this server writes nothing", "--allow writes"]),
-        ("hnt", {}, ["no such tool; did you mean hunt?"]),
+        ("hnt", {}, ["unknown tool; did you mean hunt?"]),
         ("hunt", {"targets": "missing.py"}, ["unavailable: no sandbox", "doctor"]),
     ],
 )

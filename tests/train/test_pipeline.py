@@ -52,5 +52,5 @@ def test_training_is_the_same_document_as_in_a_program(
     assert refute_cli([*arguments, "--set", "max_steps=1", "--set", "batch=1", "--json"]) == 0
     again = {"resumed_at": 1, "seconds": 0.0}
     assert json.loads(capsys.readouterr().out) == {**result.to_dict(), **again}
-    with pytest.raises(InputError, match="nope: no such setting of training"):
+    with pytest.raises(InputError, match="nope: unknown setting of training"):
         fit("sft", rows, run, model=str(tiny_base), nope=1)

@@ -134,7 +134,7 @@ def test_grpo_pays_for_tests_and_goes_on(tiny_base: Path, tmp_path: Path) -> Non
         ({"attack_credit": 1.0}, "attack_credit = 1.0"),
         ({"beta": -1.0}, "beta"),
         ({"batch": 0}, "batch = 0"),
-        ({"packing": "flat"}, "packing: no such setting"),
+        ({"packing": "flat"}, "packing: unknown setting"),
         ({"adapter": "/nowhere"}, "no folder of a LoRA adapter"),
     ],
 )

@@ -299,7 +299,7 @@ def test_settings_say_where_they_come_from() -> None:
         ({"learning_rate": -1.0}, "learning_rate"),
         ({"lora_dropout": 1.0}, "lora_dropout"),
         ({"epochs": 0.0}, "nothing would be trained"),
-        ({"speed": 3}, "speed: no such setting"),
+        ({"speed": 3}, "speed: unknown setting"),
         ({"packing": "tight"}, "packing = tight"),
         ({"packing": "flat", "attention": "sdpa"}, "flash_attention_2"),
     ],

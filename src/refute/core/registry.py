@@ -80,7 +80,7 @@ class Registry(Generic[Thing]):
             if point.name == name:
                 return self._loaded(point)
         raise InputError(
-            f"{name}: no such {self.what}; there are {', '.join(sorted(self.names()))}"
+            f"{name}: unknown {self.what}; there are {', '.join(sorted(self.names()))}"
         )
 
     def __contains__(self, name: str) -> bool:
@@ -143,7 +143,7 @@ def method_of(name: str, level: Level) -> MethodSpec[Any, Any]:
         verbs = {"function": "functions: see refute hunt, debug", "issue": "issues: see reproduce"}
         raise InputError(f"--method {name} is for {verbs[specs[0].level]}")
     known = ", ".join(spec.name for spec in specs if spec.level == level)
-    raise InputError(f"--method {name}: no such method; there are {known}")
+    raise InputError(f"--method {name}: unknown method; there are {known}")
 
 
 @cache
@@ -217,7 +217,7 @@ def preset_of(name: str | None, level: Level) -> Preset:
     known = presets_of(level)
     if name not in known:
         there = f"there are {', '.join(known)}" if known else f"methods for an {level} have none"
-        raise InputError(f"--preset {name}: no such preset; {there}")
+        raise InputError(f"--preset {name}: unknown preset; {there}")
     return known[name]
 
 

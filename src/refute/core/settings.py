@@ -233,7 +233,7 @@ def read_by_name(
     held = []
     for name, (value, where) in given.items():
         if name not in known:
-            raise InputError(f"{where}: no such option{nearest(name, known)}")
+            raise InputError(f"{where}: unknown option{nearest(name, known)}")
         one, of_file = known[name], not where.startswith("REFUTE_")
         plain = bool(one.choices) or one.kind in (int, float)
         if of_file and not plain:
@@ -291,4 +291,4 @@ def _check_name(
     may = sorted(name for name, one in known.items() if one.in_files)
     near = get_close_matches(key.replace("_", "-"), [*may, *tables], 1)
     hint = f"did you mean {near[0]}?" if near else "`refute config` lists the keys"
-    raise InputError(f"{where}: no such setting; {hint}")
+    raise InputError(f"{where}: unknown setting; {hint}")

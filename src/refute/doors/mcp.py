@@ -117,7 +117,7 @@ class _Tools:
     def _fault(self, name: str, arguments: dict[str, Any]) -> str:
         """Return the fault of a call; "" for none."""
         if name not in VERBS:
-            return f"{name}: no such tool{nearest(name, VERBS)}; there are {', '.join(VERBS)}"
+            return f"{name}: unknown tool{nearest(name, VERBS)}; there are {', '.join(VERBS)}"
         known = self._schema(name)["properties"]
         for one in arguments.keys() - known.keys():
             if one in writing(VERBS[name].options):

@@ -94,7 +94,7 @@ def chosen_rules(without: Collection[str] = (), only: Collection[str] = ()) -> f
 
             near = difflib.get_close_matches(name, names, 1)
             hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(names)}"
-            raise InputError(f"{name}: no such rule of the gate{hint}")
+            raise InputError(f"{name}: unknown rule of the gate{hint}")
     dropped = ALWAYS & set(without)
     if dropped:
         raise InputError(f"{', '.join(sorted(dropped))}: this rule cannot be left out")

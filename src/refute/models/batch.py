@@ -228,7 +228,7 @@ def _settings(folder: Path, model: str) -> _Settings:
     unknown = sorted(set(document) - {"model", "omit", "body", "continues"})
     if unknown:
         known = "model, omit, body and continues"
-        raise InputError(f"{path}: {unknown[0]}: no such setting; there are {known}")
+        raise InputError(f"{path}: {unknown[0]}: unknown setting; there are {known}")
     name, omit, body = document.get("model", ""), document.get("omit", []), document.get("body", {})
     continues = document.get("continues", False)
     if not isinstance(continues, bool):

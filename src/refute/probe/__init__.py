@@ -106,7 +106,7 @@ def command(
         held = files or list(dict.fromkeys(test.partition("::")[0] for test in tests))
         names = list(dict.fromkeys(test.rpartition("::")[2] for test in tests))
         return [*start, "bin/test", "--no-subprocess", *options, *held, "-k", *names]
-    raise ValueError(f"no such test runner: {runner}")
+    raise ValueError(f"unknown test runner: {runner}")
 
 
 def _operand(name: str) -> str:

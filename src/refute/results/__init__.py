@@ -45,7 +45,7 @@ def names() -> tuple[str, ...]:
 def schema(name: str) -> dict[str, Any]:
     """The JSON Schema (2020-12) that a document names. Raises `InputError`."""
     if name not in names():
-        raise InputError(f"{name}: no such schema; there are {', '.join(names())}")
+        raise InputError(f"{name}: unknown schema; there are {', '.join(names())}")
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:refute:schema:{name}",

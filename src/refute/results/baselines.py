@@ -99,7 +99,7 @@ _LARGEST = 64 << 20
 def read_baseline(file: Path) -> frozenset[str]:
     """The fingerprints that are known. Raises `InputError`."""
     if not file.exists():
-        raise InputError(f"{file}: no such baseline; --write-baseline makes it")
+        raise InputError(f"{file}: does not exist; --write-baseline makes it")
     return frozenset(one.fingerprint for one in _known(file))
 
 

@@ -57,7 +57,7 @@ def expanded(arguments: Sequence[str]) -> list[str]:
 
 def no_such_command(name: str, known: Sequence[str]) -> click.UsageError:
     """Return the error for a command that does not exist, with the nearest one."""
-    return click.UsageError(f"{name}: no such command{nearest(name, known)}")
+    return click.UsageError(f"{name}: unknown command{nearest(name, known)}")
 
 
 def starting(command: Any) -> Any:

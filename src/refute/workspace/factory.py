@@ -234,7 +234,7 @@ def open_workspace(
     if backend == "local":
         return open_local(base, limits=limits)
     if backend not in ("docker", "podman"):
-        raise InputError(f"no such backend: {backend}; local, docker or podman")
+        raise InputError(f"unknown backend: {backend}; local, docker or podman")
     return WorkingCopy(ContainerBackend(base, backend, limits=limits), base.recipe)
 
 

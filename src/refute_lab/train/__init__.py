@@ -225,7 +225,7 @@ def resolve(
     defaults = {f.name: f.default for f in fields(kind)}
     unknown = sorted(own.keys() - defaults.keys())
     if unknown:
-        raise InputError(f"{unknown[0]}: no such setting of training")
+        raise InputError(f"{unknown[0]}: unknown setting of training")
     preset = PRESETS.get(model)
     layers: list[tuple[str, Mapping[str, Any]]] = [("this machine", _machine())]
     if preset is not None:
