@@ -27,7 +27,7 @@ def fixed(condition: str) -> str:
     ("condition", "said", "verdict", "why"),
     [
         ("value > high", "`clamp(7, 0, 5)` is 0, too; for 4 it works.", "fixed", "failed before"),
-        ("value == 10", "It is 0 for 30 as well.", "cannot tell", "clamp(value=30) does what"),
+        ("value == 10", "It is 0 for 30 as well.", "not fixed", "where a value is 10"),
         ("value > high > 8", "`clamp(7, 0, 5)` gives `0`.", "cannot tell", "clamp(7, 0, 5) of"),
     ],
 )  # fmt: skip

@@ -53,16 +53,6 @@ class Inputs:
     """As text: a literal, or what a string holds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """Comparison of both sides."""
-
-    left: str = ""
-    """An input that the fix leaves behind, or reaches and should not; "": none was found."""
-    moved: bool = False
-    """True if another input than the tests' own does something else with the fix."""
-
-
 def inputs_of(text: str) -> Inputs:
     """The inputs that a text states, but for those of which it says that they work."""
     pieces = read_issue_text(text)
@@ -95,13 +85,13 @@ def _values(sentence: str) -> Iterator[str]:
 
 def tried(
     inputs: Inputs, calls: Sequence[Call], code: str, workspace: Workspace, timeout: float
-) -> Tried:
-    """Try inputs with a fix (the patch `code`) and without it. `calls`: those that the reproducing
-    tests make themselves, on the old code. Raises `PatchRejected`. The workspace is clean
-    afterwards."""
+) -> str:
+    """Try inputs with a fix (the patch `code`) and without it: return one that the fix leaves
+    behind, or reaches and should not; "": none. `calls`: those that the reproducing tests make
+    themselves, on the old code. Raises `PatchRejected`. The workspace is clean afterwards."""
     chosen = list({(one.file, one.again): one for one in calls}.values())[:MOST_CALLS]
     if not chosen:
-        return Tried()
+        return ""
     plan = {
         "calls": [one.again for one in chosen], "paths": chosen[0].paths,
         "modules": sorted({module_of(one.file) or "" for one in chosen} - {""}),
@@ -118,7 +108,7 @@ def tried(
 _Rows = Sequence[Mapping[str, Any]]
 
 
-def _judged(inputs: Inputs, calls: Sequence[Call], old: _Rows, new: _Rows) -> Tried:
+def _judged(inputs: Inputs, calls: Sequence[Call], old: _Rows, new: _Rows) -> str:
     after = {_key(row): str(row["end"]) for row in new if "end" in row}
     known = (row for row in old if "end" in row and _key(row) in after)
     rows = [(row, str(row["end"]), after[_key(row)]) for row in known]
@@ -148,23 +138,22 @@ def _judged(inputs: Inputs, calls: Sequence[Call], old: _Rows, new: _Rows) -> Tr
             related = "said" in row and not ran.isdisjoint(row.get("ran", ()))
             if related and was == now and _is_left(inputs.said[row["said"]], row, faults):
                 source = inputs.said[row["said"]].source.strip()
-                return Tried(f"{source} of the issue does what it did before")
+                return f"{source} of the issue does what it did before"
         elif _key(row)[:2] not in own or (again and "said" in row):
             continue  # an expression stands for calls that cannot be made again
         elif was != now:
             crashed = _RAISES.match(own[_key(row)[:2]]) and _RAISES.match(was)
             if crashed and _kind(was) not in faults and not _RAISES.match(now):
-                return Tried(f"{what} raised {_kind(was)}, and does not with the fix")
+                return f"{what} raised {_kind(was)}, and does not with the fix"
             moved.update(used if row.get("way", True) else ())
         elif "place" in row and (row["place"], row["what"].partition("=")[0]) not in felt:
             continue
         elif row.get("way", True) and _kind(was) == _kind(own[_key(row)[:2]]):
             left.update(dict.fromkeys(used, what))
-    others = any("said" in row and was != now and row["what"] == "" for row, was, now in rows)
     for value, what in left.items():
         if value not in moved:
-            return Tried(f"the issue states {value}, and {what} does what it did before")
-    return Tried(moved=bool(moved) or others)
+            return f"the issue states {value}, and {what} does what it did before"
+    return ""
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, Any, Any]:

@@ -105,7 +105,9 @@ def doubted(
     against = {one.rule: one.what for one in left.findings if one.shown and one.rule not in ASKED}
     special = against.pop("no-special-case", "")
     flaky = "".join(f"{one} comes out otherwise in each run" for one in left.flaky[:1])
-    why = stated.left or special * (not stated.moved) or next(iter(against.values()), flaky)
+    if special:
+        return replace(vetted, verdict="not fixed", reason=special)
+    why = stated or next(iter(against.values()), flaky)
     return replace(vetted, verdict="cannot tell", reason=why) if why else vetted
 
 
