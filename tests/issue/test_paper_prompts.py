@@ -22,10 +22,10 @@ import pytest
 
 from refute.core.methods import Context, Given
 from refute.issue.context import estimated_tokens
-from refute.issue.methods.redgreen import CONTEXT_TOKENS
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.session import Session
 from refute.testing.models import ScriptedModel
+from refute_lab.baselines.context import CONTEXT_TOKENS
 from refute_lab.baselines.edits import Form, read_edits
 
 from ..diffing.repositories import git

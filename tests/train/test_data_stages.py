@@ -16,7 +16,6 @@ from refute.core.problems import Call, Expression
 from refute.core.registry import METHODS
 from refute.errors import InputError, ModelUnavailable
 from refute.function.llm.options import Options
-from refute.function.search import inputs
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.session import Session
 from refute.prompts import PAPER, prompts_from, render
@@ -27,7 +26,6 @@ from refute_lab.datasets import load
 from refute_lab.train.data import BuiltData, DataSettings, build
 from refute_lab.train.filters import Index, Raw, Solution, admitted
 from refute_lab.train.stages import (
-    SEARCHED,
     AttackingInput,
     Fault,
     Rationale,
@@ -457,26 +455,3 @@ def test_a_model_has_to_be_there(tmp_path: Path, pool: SandboxPool) -> None:
     settings = DataSettings(rationales="model")
     with pytest.raises(InputError, match="name it with --model"):
         asyncio.run(build("x", tmp_path, settings, index=NONE, box=pool))
-
-
-def test_the_search_of_inputs_ends_where_few_are_left(
-    pool: SandboxPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Mbpp/105: of a list of booleans there are few inputs, and the wild ones have no use here."""
-    code = "def count(values):\n    return sum(values)\n"
-    text = "Count the true booleans.\n>>> count([True, False])\n1"
-    count = Solution("105", text, "count(values)", "count", code, code)
-    drawn = 0
-
-    def counted(*given: Any) -> Any:
-        nonlocal drawn
-        drawn += 1
-        return draw(*given)
-
-    draw = inputs._random
-    monkeypatch.setattr(inputs, "_random", counted)
-    same = Fault("def count(values):\n    return sum(values) + 0\n", "mutation")
-    made = asyncio.run(inputs_by_search(count, same, 5, box=pool, seed=0))
-    assert not made.kept
-    assert made.dropped.total() <= SEARCHED + 1
-    assert drawn <= 3000, "it never ended"

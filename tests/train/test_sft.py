@@ -73,16 +73,9 @@ def undisturbed(tiny_base: Path, data: Path, tmp_path_factory: pytest.TempPathFa
 # -- what the loss is on ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("templated", "before"),
-    [
-        (True, ()),
-        (False, ()),
-        (True, (Message("user", "write a test"), Message("assistant", "Arguments: ```f(1)```"))),
-    ],
-)
+@pytest.mark.parametrize("templated", [True, False])
 def test_loss_is_on_the_completion_and_its_end_only(
-    tiny_base: Path, templated: bool, before: tuple[Message, ...], tmp_path: Path
+    tiny_base: Path, templated: bool, tmp_path: Path
 ) -> None:
     if not templated:
         shutil.copytree(tiny_base, tmp_path / "plain")
@@ -91,7 +84,7 @@ def test_loss_is_on_the_completion_and_its_end_only(
     checkpoint = tokenizer_of(str(tiny_base))
     assert checkpoint.has_template == templated
     example = Example(
-        "what does f return?\n\nmind the type", "Arguments: ```f(1)```\nOutput: ```2```", before
+        "what does f return?\n\nmind the type", "Arguments: ```f(1)```\nOutput: ```2```"
     )
     row = encode(example, checkpoint)
     tokenizer = checkpoint.tokenizer

@@ -176,4 +176,4 @@ def test_bench_prints_what_was_claimed_and_how_much_of_it_is_right(tmp_path: Pat
     result.print(console)
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     assert "claimed fixed: 2 of 4, of these right: 1" in printed
-    assert re.search(r"resolved +│ +75.00 │  4 │", printed)
+    assert re.search(r"resolved +│ +75.00 \[30.1, 95.4\] │  4 │", printed)
