@@ -115,6 +115,14 @@ def test_tests_that_import_a_named_file_are_run_unasked(
     assert "test_other" not in out
 
 
+def test_tests_of_an_installed_package_are_not_run_unasked(refute: Run, project: Path) -> None:
+    (project / "site-packages").mkdir()
+    (project / "spans.py").rename(project / "site-packages/spans.py")
+    plant(project, "count += 1", "count += 2", file="site-packages/spans.py")
+    status, _, err = refute("debug", "site-packages/spans.py::rounds")
+    assert (status, "import it" in err) == (5, False)
+
+
 def states(out: str) -> dict[str, str]:
     return {one["function"]: one["state"] for one in json.loads(out)["functions"]}
 

@@ -9,13 +9,18 @@ import ast
 import os
 import re
 import sysconfig
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from refute.core.storage import parse_toml
 from refute.sandbox.interpreter import Interpreter
-from refute.source.syntax import parse_module
+from refute.source.syntax import parse_module, try_parse
+
+if TYPE_CHECKING:
+    from refute.function.target import Module
 
 MOST_FILES = 2000
 MOST_BYTES = 1 << 20
@@ -53,6 +58,41 @@ def read_bounded(path: Path) -> str:
         return path.read_text("utf-8")
     except (OSError, ValueError):
         return ""
+
+
+FINDING = 1.0
+"""Seconds for looking for tests that nobody named."""
+MOST_NEAR = 12
+"""Files of such tests that are run."""
+
+
+def near_tests(modules: Sequence[Module]) -> tuple[Path, ...]:
+    """The test files of the modules' project that import one of them, as far as they are found in
+    a second; none of packages that are installed."""
+    until = time.monotonic() + FINDING
+    places = [one.surroundings for one in modules]
+    own = [one for one in places if not any(map(_holds_installed_packages, one.import_path[:1]))]
+    names = {one.name for one in own}
+    found: list[Path] = []
+    for root in dict.fromkeys(root for one in own for root in one.readable):
+        for file in test_files(root):
+            if time.monotonic() > until or len(found) == MOST_NEAR:
+                return tuple(found)
+            text = read_bounded(file)
+            if any(name.rpartition(".")[2] in text for name in names):
+                tree = try_parse(text)
+                imported = set(_imported(tree)) if tree is not None else set()
+                found += [file] if names & imported else []
+    return tuple(found)
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{one.name}" for one in node.names)
 
 
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")

@@ -29,6 +29,7 @@ from refute.function.parallel import (
     units_of,
     work_on,
 )
+from refute.function.project import near_tests
 from refute.function.project_sandbox import open_box
 from refute.function.target import Module, Targets, functions_of, open_targets
 from refute.function.verbs import Solver
@@ -246,11 +247,11 @@ def _suite(subject: FunctionOptions, opened: Opened, stack: ExitStack) -> Suite 
     named = subject.tests is not None
     if opened.targets.broad if not named else not opened.runs:
         return None
-    from refute.function.suite import SECONDS, near_tests, project_suite
-
     files = near_tests(modules) if subject.tests is None else (subject.tests,)
     if not files:
         return None
+    from refute.function.suite import SECONDS, project_suite
+
     code = [module.source.path for module in modules]
     seconds = SECONDS if named else subject.budget
     try:

@@ -7,9 +7,7 @@ is red for the same cause in other surroundings too.
 
 from __future__ import annotations
 
-import ast
 import math
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -25,11 +23,9 @@ from refute.core.remarks import remark
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.function.contract import Line, ProjectRuns, Ran, Seen
 from refute.function.given_tests import ENVIRONMENT
-from refute.function.project import read_bounded, test_files
-from refute.function.target import Module
 from refute.sandbox.contract import ELSEWHERE
 from refute.sandbox.equality import without_addresses
-from refute.source.syntax import Function, first_line, try_parse
+from refute.source.syntax import Function, first_line
 from refute.workspace.contract import TestReport, TestSelection, Workspace
 from refute.workspace.control import turned_green
 from refute.workspace.factory import committed, in_checkout
@@ -38,11 +34,6 @@ from refute.workspace.running import applied, reason_of, run_inside
 
 SECONDS = 60.0
 """For running the tests once."""
-FINDING = 1.0
-"""Seconds for looking for tests that nobody named."""
-MOST_NEAR = 12
-"""Files of such tests that are run."""
-
 ENDLESS = "DoesNotEnd"
 """What a test raises in the process that runs it when it takes too long, which says nothing."""
 
@@ -103,33 +94,6 @@ class Suite:
 
 def _executions(tests: Sequence[Ran]) -> Counter[Line]:
     return Counter((file, n) for test in tests for file, lines in test.lines.items() for n in lines)
-
-
-def near_tests(modules: Sequence[Module]) -> tuple[Path, ...]:
-    """The test files of the modules' project that import one of them, as far as they are found in
-    a second."""
-    until = time.monotonic() + FINDING
-    names = {one.surroundings.name for one in modules}
-    found: list[Path] = []
-    for root in dict.fromkeys(root for one in modules for root in one.surroundings.readable):
-        for file in test_files(root):
-            if time.monotonic() > until or len(found) == MOST_NEAR:
-                return tuple(found)
-            text = read_bounded(file)
-            if any(name.rpartition(".")[2] in text for name in names):
-                tree = try_parse(text)
-                imported = set(_imported(tree)) if tree is not None else set()
-                found += [file] if names & imported else []
-    return tuple(found)
-
-
-def _imported(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (one.name for one in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module
-            yield from (f"{node.module}.{one.name}" for one in node.names)
 
 
 @contextmanager
