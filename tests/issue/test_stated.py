@@ -28,6 +28,8 @@ def fixed(condition: str) -> str:
     [
         ("value > high", "`clamp(7, 0, 5)` is 0, too; for 4 it works.", "fixed", "failed before"),
         ("value == 10", "It is 0 for 30 as well.", "not fixed", "where a value is 10"),
+        # the value goes the same way through the code as the example's, and is left behind
+        ("value - high <= high < value", "It is 0 for 31 as well.", "cannot tell", "states 31"),
         ("value > high > 8", "`clamp(7, 0, 5)` gives `0`.", "cannot tell", "clamp(7, 0, 5) of"),
     ],
 )  # fmt: skip

@@ -11,6 +11,7 @@ Watched calls are also made again: outside of any test, and in a test that sets 
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,15 +26,17 @@ from refute.issue.context import neighbouring_tests
 from refute.issue.drafting.original import Original
 from refute.source.syntax import try_parse
 from refute.workspace.contract import TestReport, TestSelection, Workspace
-from refute.workspace.patches import is_test_file, split_fix, test_files, touched_files
-from refute.workspace.running import FAILING, run_on
+from refute.workspace.patches import (
+    is_runner_file,
+    is_test_file,
+    split_fix,
+    test_files,
+    touched_files,
+)
+from refute.workspace.running import FAILING, applied, run_on
 
 if TYPE_CHECKING:
     from refute.diffing.changes import ChangedFunction, Place
-import json
-
-from refute.workspace.patches import is_runner_file
-from refute.workspace.running import applied
 
 ROUNDS = (3, 9)
 """Test files that are run: the nearest, then more where those show nothing."""
@@ -352,7 +355,7 @@ _OUTSIDE = (
     "xargs -0 rm -f -- < {tests}; find . -depth -type d -empty -delete; "
     'root="$PWD"; cd "$(mktemp -d)" && env -i PATH="$PATH" HOME="$PWD" TMPDIR="$TMPDIR" '
     "PYTHONHASHSEED=0 python -c 'import sys; sys.path.insert(0, sys.argv[1]); "
-    "from refute.recording.replaying import main; main(*sys.argv[2:])' "
+    "from refute.recording.{module} import main; main(*sys.argv[2:])' "
     '"$root/{sources}" "$root/{plan}" "$root/{target}"'
 )
 _CONTROL = """def {name}(*given):
@@ -370,13 +373,8 @@ def replay_outside(
 ) -> Rows:  # fmt: skip
     """In a fresh process, from another folder, without tests and environment; a row for each
     kind of `sys.argv`, and for each variant of the code, (path, text). Raises `PatchRejected`."""
-    with applied(workspace, *patches):
-        tests = [path for path in workspace.files() if is_test_file(path) or is_runner_file(path)]
-        _write_plan(workspace, calls, variants)
-        workspace.write(_TESTS, "\0".join(tests).encode("utf-8", "surrogateescape"))
-        command = _OUTSIDE.format(tests=_TESTS, sources=SOURCES, plan=_PLAN, target=_REPLAYED)
-        workspace.run(command, timeout=timeout)
-        return _by_place(workspace, len(calls))
+    plan = _plan(workspace, calls, variants)
+    return _by_place(run_outside(workspace, patches, "replaying", plan, timeout), len(calls))
 
 
 def replay_in_test(
@@ -389,26 +387,29 @@ def replay_in_test(
         plan=f"{root}/{_PLAN}", target=f"{root}/{_REPLAYED}",
     )  # fmt: skip
     with applied(workspace, *patches):
-        _write_plan(workspace, calls)
+        _write_plan(workspace, _plan(workspace, calls))
         workspace.write(file, text.encode())
         workspace.run_tests(TestSelection((file,)), timeout=timeout)
-        return _by_place(workspace, len(calls))
+        return _by_place(rows_of(workspace, _REPLAYED), len(calls))
 
 
-def _write_plan(
+def _plan(
     workspace: Workspace, calls: Sequence[Call], variants: Sequence[tuple[str, str]] = ()
-) -> None:
-    write_sources(workspace)
-    plan = {
+) -> dict[str, Any]:
+    return {
         "calls": [call.again for call in calls], "paths": calls[0].paths, "beside": True,
         "variants": [(f"{workspace.root}/{path}", text) for path, text in variants],
     }  # fmt: skip
+
+
+def _write_plan(workspace: Workspace, plan: Mapping[str, Any]) -> None:
+    write_sources(workspace)
     workspace.write(_PLAN, json.dumps(plan).encode())
 
 
-def _by_place(workspace: Workspace, count: int) -> Rows:
+def _by_place(rows: Sequence[dict[str, Any]], count: int) -> Rows:
     found: Rows = [[] for _ in range(count)]
-    for row in rows_of(workspace, _REPLAYED):
+    for row in rows:
         place = row.get("place")
         if isinstance(place, int) and 0 <= place < count:
             found[place].append(row)
@@ -416,20 +417,15 @@ def _by_place(workspace: Workspace, count: int) -> Rows:
 
 
 def run_outside(
-    workspace: Workspace, patches: Sequence[str], module: str, plan: str, timeout: float
-) -> bytes:
-    """Return what a module of `recording` writes for a plan, where no test runs; b"": nothing.
-    Raises `PatchRejected`."""
+    workspace: Workspace, patches: Sequence[str], module: str, plan: Mapping[str, Any],
+    timeout: float,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """The rows that a module of `recording` writes for a plan, in a fresh process, from another
+    folder, without tests and environment. Raises `PatchRejected`."""
     with applied(workspace, *patches):
-        write_sources(workspace)
-        workspace.write(_PLAN, plan.encode())
         tests = [path for path in workspace.files() if is_test_file(path) or is_runner_file(path)]
+        _write_plan(workspace, plan)
         workspace.write(_TESTS, "\0".join(tests).encode("utf-8", "surrogateescape"))
-        command = _OUTSIDE.format(tests=_TESTS, sources=SOURCES, plan=_PLAN, target=_REPLAYED)
-        workspace.run(
-            command.replace("recording.replaying", f"recording.{module}"), timeout=timeout
-        )
-        try:
-            return workspace.read(_REPLAYED)[:_LARGEST]
-        except OSError:
-            return b""
+        names = {"tests": _TESTS, "sources": SOURCES, "plan": _PLAN, "target": _REPLAYED}
+        workspace.run(_OUTSIDE.format(module=module, **names), timeout=timeout)
+        return rows_of(workspace, _REPLAYED)

@@ -6,13 +6,12 @@ as the reproducing call did, is left behind by the fix.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from refute.issue.observed_calls import Call, rows_in, run_outside
+from refute.issue.observed_calls import Call, run_outside
 from refute.issue.snippet.issue_reader import inline_expressions, read_issue_text
 from refute.issue.snippet.script import statements
 from refute.issue.snippet.subject import module_of
@@ -99,8 +98,7 @@ def tried(
         "said": [one.source for one in inputs.said],
     }  # fmt: skip
     old, new = (
-        rows_in(run_outside(workspace, patches, "stating", json.dumps(plan), timeout))
-        for patches in ((), (code,))
+        run_outside(workspace, patches, "stating", plan, timeout) for patches in ((), (code,))
     )
     return _judged(inputs, chosen, old, new)
 

@@ -94,10 +94,10 @@ def stated(call: str, values: list[str]) -> Iterator[dict[str, Any]]:
         finally:
             sys.setprofile(None)
 
-    end, steps = made(function, given, listed_with)
+    end, steps = made(function, given, listed_with, noted=True)
     yield {"what": "", "end": end, "ran": sorted(ran - {""})}
     for used, what, other in varied(given, values):
-        other_end, other_steps = made(function, other, listed)
+        other_end, other_steps = made(function, other, listed, noted=True)
         shared = len({*steps} & {*other_steps}) / (len({*steps} | {*other_steps}) or 1)
         yield {"what": what, "values": used, "end": other_end, "way": shared >= SAME_WAY}
 
