@@ -11,7 +11,9 @@ import pytest
 
 import refute as api
 from refute.function.search.backwards import ProjectRepair
+from refute.function.source import UNSAVED
 from refute.function.suite import project_suite
+from refute.workspace.local import LocalBackend
 
 from ..diffing.repositories import commit
 
@@ -113,6 +115,28 @@ def test_tests_that_import_a_named_file_are_run_unasked(
     assert told["rounds"] == verdict, err
     assert ("tests that import it" in err) is (target == "spans.py")
     assert "test_other" not in out
+
+
+def test_tests_say_nothing_of_a_text_that_is_not_in_its_file(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would run the file: here it is wrong, and the text is not."""
+    plant(project, "count += 1", "count += 2")
+    assert [one.state.value for one in api.hunt("spans.py::rounds").hunts] == ["wrong"]
+    monkeypatch.setitem(UNSAVED, project / "spans.py", SPANS)
+    assert [one.state.value for one in api.hunt("spans.py::rounds").hunts] == ["cannot tell"]
+
+
+def test_unasked_tests_run_only_where_they_reach_no_file_of_ours(
+    refute: Run, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(project, "count += 1", "count += 2")
+    monkeypatch.setattr(LocalBackend, "protections", lambda self: {"landlock": True})
+    status, out, err = refute("hunt", "spans.py::rounds")
+    assert (status, "is wrong" in out) == (5, False)
+    assert "were not run: they could reach this machine's files" in err
+    status, _, _ = refute("hunt", "spans.py::rounds", "--tests", "tests")
+    assert status == 1, "who names them has them run"
 
 
 def test_tests_of_an_installed_package_are_not_run_unasked(refute: Run, project: Path) -> None:

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from refute.core.storage import parse_toml
+from refute.function.source import UNSAVED
 from refute.sandbox.interpreter import Interpreter
-from refute.source.syntax import parse_module, try_parse
+from refute.source.syntax import parse_module, readable_module
 
 if TYPE_CHECKING:
     from refute.function.target import Module
@@ -68,9 +69,11 @@ MOST_NEAR = 12
 
 def near_tests(modules: Sequence[Module]) -> tuple[Path, ...]:
     """The test files of the modules' project that import one of them, as far as they are found in
-    a second; none of packages that are installed."""
+    a second; none of packages that are installed, and of a text that is not in its file, which the
+    tests would not run."""
     until = time.monotonic() + FINDING
-    places = [one.surroundings for one in modules]
+    saved = [one for one in modules if one.source.path.absolute() not in UNSAVED]
+    places = [one.surroundings for one in saved]
     own = [one for one in places if not any(map(_holds_installed_packages, one.import_path[:1]))]
     names = {one.name for one in own}
     found: list[Path] = []
@@ -79,20 +82,23 @@ def near_tests(modules: Sequence[Module]) -> tuple[Path, ...]:
             if time.monotonic() > until or len(found) == MOST_NEAR:
                 return tuple(found)
             text = read_bounded(file)
-            if any(name.rpartition(".")[2] in text for name in names):
-                tree = try_parse(text)
-                imported = set(_imported(tree)) if tree is not None else set()
-                found += [file] if names & imported else []
+            found += [file] if any(imports_module(text, name) for name in names) else []
     return tuple(found)
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (one.name for one in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module
-            yield from (f"{node.module}.{one.name}" for one in node.names)
+def imports_module(text: str, module: str) -> bool:
+    """Return whether a file imports a module, or something of it."""
+    if module.rpartition(".")[2] not in text:
+        return False
+    for node in ast.walk(readable_module(text)):
+        if isinstance(node, ast.Import) and any(one.name == module for one in node.names):
+            return True
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            if node.module == module:
+                return True
+            if any(f"{node.module}.{one.name}" == module for one in node.names):
+                return True
+    return False
 
 
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")

@@ -255,7 +255,9 @@ def _suite(subject: FunctionOptions, opened: Opened, stack: ExitStack) -> Suite 
     code = [module.source.path for module in modules]
     seconds = SECONDS if named else subject.budget
     try:
-        suite = stack.enter_context(project_suite(files, code, subject.python, seconds))
+        suite = stack.enter_context(
+            project_suite(files, code, subject.python, seconds, guarded=not named)
+        )
     except (InputError, WorkspaceUnavailable) as error:
         if named:
             raise

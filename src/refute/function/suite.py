@@ -98,18 +98,27 @@ def _executions(tests: Sequence[Ran]) -> Counter[Line]:
 
 @contextmanager
 def project_suite(
-    tests: Sequence[Path], code: Sequence[Path], python: Path | None, seconds: float = SECONDS
+    tests: Sequence[Path],
+    code: Sequence[Path],
+    python: Path | None,
+    seconds: float = SECONDS,
+    *,
+    guarded: bool = False,
 ) -> Iterator[Suite]:
     """Run the tests of files and folders once, in a copy of the project that holds them and the
     files of `code`.
 
     `python`: the interpreter of the project's tests; None: the active one. `seconds`: for all.
-    Raises `InputError`, `WorkspaceUnavailable`.
+    `guarded`: only where they reach neither this machine's files nor its network, since nobody
+    named them. Raises `InputError`, `WorkspaceUnavailable`.
     """
     with (
         committed((*tests, *code), python) as (root, checkout),
         in_checkout(checkout, "")[1]() as workspace,
     ):
+        held = workspace.protections()
+        if guarded and not (held.get("files") and held.get("network")):
+            raise WorkspaceUnavailable("they could reach this machine's files; name them: --tests")
         yield _run(workspace, root, tests, seconds)
 
 

@@ -16,7 +16,7 @@ from textwrap import dedent, indent
 
 from refute.core.storage import parse_toml
 from refute.function.formatting import wrapped_imports
-from refute.function.project import read_bounded, test_files
+from refute.function.project import imports_module, read_bounded, test_files
 from refute.function.scenarios.bodies import Style
 from refute.function.scenarios.writing import import_group
 from refute.source.syntax import Function, bound_names, first_line, parse_module, readable_module
@@ -46,7 +46,7 @@ def place_test(project_root: Path, module_name: str, target: str) -> Placement:
     scores: dict[Path, tuple[int, int, int, int]] = {}
     for path, text in texts.items():
         mentions = sum(len(re.findall(rf"\b{re.escape(word)}\b", text)) for word in words[-1:])
-        imports = _imports(text, module_name)
+        imports = imports_module(text, module_name)
         named = path.name in wanted
         above = path.relative_to(project_root).parts[:-1]
         near = sum(package in above for package in packages)
@@ -63,21 +63,6 @@ def place_test(project_root: Path, module_name: str, target: str) -> Placement:
         path = folder / f"test_{last.strip('_')}_{number}.py"
         number += 1
     return Placement(path, False, _style_of(list(texts.values()), width))
-
-
-def _imports(text: str, module: str) -> bool:
-    """Return whether a file imports a module, or something of it."""
-    if module.rpartition(".")[2] not in text:
-        return False
-    for node in ast.walk(readable_module(text)):
-        if isinstance(node, ast.Import) and any(one.name == module for one in node.names):
-            return True
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            if node.module == module:
-                return True
-            if any(f"{node.module}.{one.name}" == module for one in node.names):
-                return True
-    return False
 
 
 def _folder(root: Path, files: list[Path], packages: list[str]) -> Path:
