@@ -67,6 +67,14 @@ def test_calls_in_expressions_and_keywords_are_known_ones() -> None:
     assert all(type(c.args[0]) is list and type(c.kwargs["k"]) is int for c, _ in found)
 
 
+def test_a_scenario_that_uses_a_result_is_not_the_call_alone(box: Sandbox) -> None:
+    code = "def f(n: int):\n    return lambda m: n + m\n"
+    known = [DoctestSession(("f(1)(2)\n",))]
+    found = proposed_inputs(problem(code), known, box=box, seed=0, most=60)
+    used = [c.expression for c, _ in found if isinstance(c, Scenario) and ")(" in c.expression]
+    assert used
+
+
 def test_few_inputs_end() -> None:
     flags = problem("def count(flags):\n    return sum(flags)\n")
     assert len([*near_inputs(flags, [Call(([True, False, True],))], seed=0)]) < 300

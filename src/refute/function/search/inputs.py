@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from enum import IntEnum
 from itertools import chain, islice
 from random import Random
 from typing import Any
 
+from refute.core.combinators import in_turn
 from refute.core.problems import Call, Expression, FunctionProblem, Invocation
 from refute.function.search.domain import Domain, learn
 from refute.sandbox.values import crosses
-from refute.source.literals import NotLiteral, read_literal
+from refute.source.literals import NotLiteral, read_call
 from refute.source.syntax import find_function, parse_expression, try_parse
 
 __all__ = ["Tier", "as_call", "near_inputs"]
@@ -59,12 +61,12 @@ def as_call(invocation: Invocation, entry_point: str) -> Call | None:
         return None
     try:
         tree = parse_expression(invocation.source)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == entry_point:
-                named = {str(one.arg): read_literal(one.value) for one in node.keywords if one.arg}
-                return Call(tuple(map(read_literal, node.args)), named)
-    except (SyntaxError, NotLiteral):
-        pass
+    except SyntaxError:
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            with suppress(NotLiteral):
+                return read_call(node, entry_point)
     return None
 
 
@@ -86,7 +88,7 @@ def _near(
                 sources.append(_with(call, place, near))
     seen = set(map(repr, calls))
     misses = 0
-    for call in chain(_turns(sources), _drawn(calls, domains, rng)):
+    for call in chain(in_turn(sources), _drawn(calls, domains, rng)):
         given = _given(call)
         key, misses = repr(call), misses + 1
         if key not in seen and _size([*given.values()]) <= LARGEST:
@@ -119,16 +121,6 @@ def _with(call: Call, place: Place, values: Iterator[Any]) -> Iterator[Call]:
             yield replace(call, args=(*call.args[:place], value, *call.args[place + 1 :]))
         else:
             yield replace(call, kwargs={**call.kwargs, place: value})
-
-
-def _turns(sources: list[Iterator[Call]]) -> Iterator[Call]:
-    while sources:
-        for source in [*sources]:
-            made = next(source, None)
-            if made is None:
-                sources.remove(source)
-            else:
-                yield made
 
 
 def _constants(problem: FunctionProblem) -> tuple[list[float], list[str]]:

@@ -14,8 +14,8 @@ from itertools import islice
 from typing import TypeGuard
 
 from refute.core.problems import (
+    Call,
     DoctestSession,
-    Expression,
     FunctionProblem,
     Invocation,
     Scenario,
@@ -30,12 +30,12 @@ from refute.function.scenarios.observation import (
     read_observation,
     same_value,
 )
-from refute.function.search.inputs import Tier, as_call, near_inputs
+from refute.function.search.inputs import Tier, near_inputs
 from refute.function.search.trial import starved
 from refute.sandbox import NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.values import crosses, encode
-from refute.source.literals import NotLiteral, source_of
-from refute.source.syntax import try_parse_statements
+from refute.source.literals import NotLiteral, read_call, source_of
+from refute.source.syntax import parse_expression, try_parse_statements
 
 __all__ = ["is_staged", "proposed_inputs", "stated", "told"]
 
@@ -111,12 +111,18 @@ def _explored(
     for one, other in zip(shown, again, strict=True):
         if fingerprint(one.seen) == fingerprint(other) and one.proposal.scenario not in known:
             tier = Tier.EDGE if one.seen.kind == "raised" else Tier.IN_DOMAIN
-            scenario = one.proposal.scenario
-            plain = None
-            if not (scenario.setup or scenario.imports):
-                plain = as_call(Expression(scenario.expression), problem.entry_point)
-            found.append((plain or scenario, tier))
+            found.append((_plain(one.proposal.scenario, problem.entry_point), tier))
     return found
+
+
+def _plain(scenario: Scenario, entry_point: str) -> Call | Scenario:
+    """The call that a scenario is, where it only calls the function with plain values."""
+    if scenario.setup or scenario.imports:
+        return scenario
+    try:
+        return read_call(parse_expression(scenario.expression), entry_point)
+    except (NotLiteral, SyntaxError):
+        return scenario
 
 
 def _as_scenario(call: Invocation, entry_point: str) -> Scenario | None:
