@@ -11,12 +11,19 @@ They know no model, no sandbox and no level; what is drawn, improved or compared
 from __future__ import annotations
 
 import operator
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, zip_longest
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+
+
+def in_turn(sources: Iterable[Iterable[T]]) -> Iterator[T]:
+    """One of each source, then a second one of each, and so on while they last."""
+    over: Any = object()
+    for row in zip_longest(*sources, fillvalue=over):
+        yield from (one for one in row if one is not over)
 
 
 def succession(hits: float, of: int) -> float:

@@ -22,9 +22,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, zip_longest
+from itertools import islice
 from typing import Any
 
+from refute.core.combinators import in_turn
 from refute.diffing.definitions import Definitions
 from refute.diffing.modules import Module
 from refute.errors import WorkspaceUnavailable
@@ -451,5 +452,4 @@ def _mutants(
                 [(mutant, tests) for mutant in mutants_of_call(module, functions, call)]
                 for call, tests in own
             ]
-    drawn = (one for row in zip_longest(*rows) for one in row if one is not None)
-    return list(islice(drawn, MOST_MUTANTS))
+    return list(islice(in_turn(rows), MOST_MUTANTS))

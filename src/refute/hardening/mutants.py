@@ -12,8 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate, islice, takewhile, zip_longest
+from itertools import accumulate, islice, takewhile
 
+from refute.core.combinators import in_turn
 from refute.diffing.definitions import Definition
 from refute.diffing.modules import Module
 from refute.issue.observed_calls import Call
@@ -399,9 +400,7 @@ def sampled(mutants: Iterable[Mutant], most: int, seed: int, end: float = math.i
         by_line[one.file, one.line].append(one)
     lines = [_mixed(ones, rng)[:PER_LINE] for ones in by_line.values()]
     rng.shuffle(lines)
-    rounds: Iterator[Sequence[Mutant | None]] = iter(zip_longest(*lines))
-    drawn = (one for row in rounds for one in row if one is not None)
-    in_time = takewhile(lambda _: time.monotonic() <= end, drawn)
+    in_time = takewhile(lambda _: time.monotonic() <= end, in_turn(lines))
     return list(islice(filter(_is_python, in_time), most))
 
 
@@ -414,7 +413,7 @@ def _mixed(ones: list[Mutant], rng: random.Random) -> list[Mutant]:
     rng.shuffle(groups)
     for group in groups:
         rng.shuffle(group)
-    return [one for row in zip_longest(*groups) for one in row if one is not None]
+    return [*in_turn(groups)]
 
 
 # -- other outcomes of a call ----------------------------------------------------------------------

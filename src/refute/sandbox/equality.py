@@ -69,7 +69,9 @@ def shows(shown: Any, want: Want) -> bool:
             import doctest
 
             lax = want.options & doctest.IGNORE_EXCEPTION_DETAIL
-            return bool(lax) and _printed(_kind(want.raised), _kind(raised), want.options)
+            return bool(lax) and _printed(
+                exception_name(want.raised), exception_name(raised), want.options
+            )
     return False
 
 
@@ -84,7 +86,7 @@ def _printed(want: str, got: str, options: int) -> bool:
     return doctest.OutputChecker().check_output(want, got, options)
 
 
-def _kind(line: str) -> str:
+def exception_name(line: str) -> str:
     """The exception's bare name: what IGNORE_EXCEPTION_DETAIL compares."""
     return line.split("\n", 1)[0].partition(":")[0].rpartition(".")[2]
 
@@ -94,7 +96,7 @@ __all__ = [
     "Checker",
     "Expected",
     "equal",
-    "equal_types",
+    "exception_name",
     "expect",
     "expect_test",
     "matches",
@@ -241,11 +243,6 @@ def _without_nan(items: Iterable[Any]) -> tuple[set[Any], int]:
 
 def _nan_items(mapping: dict[Any, Any]) -> list[Any]:
     return [value for key, value in mapping.items() if _has_nan(key)]
-
-
-def equal_types(out: Any, expected: Any) -> bool:
-    """Return whether two values are equal, and 4 is not 4.0 or True in them."""
-    return equal(out, expected) and _same_types(out, expected)
 
 
 def _same_types(out: Any, expected: Any) -> bool:

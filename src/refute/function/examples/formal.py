@@ -18,6 +18,7 @@ from refute.function.examples.subject import (
     invocation,
     mentions,
 )
+from refute.sandbox.equality import exception_name
 from refute.source.literals import NotLiteral, parse_literal, read_literal
 from refute.source.syntax import try_parse_statements
 
@@ -95,7 +96,7 @@ def _read(
                 yield from assertion(ast.Assert(node), about, span, kind="doctest")
                 return
         case [ast.Expr(value=node)] if len(needed) == 1 and raised:
-            kind = raised.partition(":")[0].strip().rpartition(".")[2]
+            kind = exception_name(raised)
             call = invocation(node, about.entry_point)
             yield Reading(call, None, "doctest", span, raises=kind, formal=True)
             return

@@ -36,7 +36,7 @@ from refute.function.examples.scripts import (
 )
 from refute.function.examples.subject import called_as, invocation
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
-from refute.sandbox.equality import shows, without_addresses
+from refute.sandbox.equality import exception_name, shows, without_addresses
 from refute.sandbox.values import MalformedValue, encode
 from refute.source.literals import NotLiteral, parse_literal
 from refute.source.syntax import try_parse_statements
@@ -423,7 +423,7 @@ def _as_call(step: DoctestStep, entry_point: str) -> UnitTest | None:
             return None
     source, raised = f"doctest line {step.line}", step.want.raised
     if raised is not None:
-        kind = raised.partition(":")[0].strip().rpartition(".")[2]
+        kind = exception_name(raised)
         return UnitTest(call, None, kind, Trust.STATED, source, None, 0.99)
     try:
         value = parse_literal(step.want.text) if step.want.text else None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice
 from random import Random
 
+from refute.core.combinators import in_turn
 from refute.function.scenarios.building import Builder
 from refute.function.scenarios.described import (
     ANY,
@@ -111,9 +112,7 @@ def rows_for(
         for index in range(most)
     )
     yield from islice(plain, FIRST)
-    with_option = _rows_with_option(required, options, columns, builder, rng)
-    for pair in zip_longest(with_option, plain):
-        yield from (row for row in pair if row is not None)
+    yield from in_turn([_rows_with_option(required, options, columns, builder, rng), plain])
     while True:
         row = {one.name: rng.choice(columns[one.name]) for one in required}
         for one in options:

@@ -7,8 +7,9 @@ whoever asks (`proposing`). Deterministic; shortest and most ordinary values fir
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice
 
+from refute.core.combinators import in_turn
 from refute.function.scenarios.described import (
     KEYWORD_ONLY,
     KEYWORDS,
@@ -86,7 +87,7 @@ class Builder:
             case ("literal", values):
                 return plain(*map(repr, values))
             case ("union", kinds):
-                return _turns([self.of_type(tuple(kind), depth) for kind in kinds])
+                return in_turn([self.of_type(tuple(kind), depth) for kind in kinds])
             case ("callable",):
                 return _CALLABLES
             case ("type", inner):
@@ -206,7 +207,7 @@ class Builder:
         places = self.named(text)
         if not places:
             return _ANY  # an alias, for the type checker alone
-        return _turns([self.of_type(("class", place, []), depth) for place in places])
+        return in_turn([self.of_type(("class", place, []), depth) for place in places])
 
     # -- instances of the package's classes --------------------------------------------------------
 
@@ -236,7 +237,7 @@ class Builder:
             ways += [self.instances(one, depth - 1) for one in below]
         if info.protocol:
             ways += [self.instances(one, depth - 1) for one in self.having(info.attributes)[:3]]
-        return _turns(ways)
+        return in_turn(ways)
 
     def _gives(self, method: Signature, info: ClassInfo, name: str) -> bool:
         """Return whether a class's own function seems to return its instances."""
@@ -317,11 +318,6 @@ def _other(pieces: Sequence[Piece], option: Parameter, index: int) -> Piece:
     """A value that is not the option's default."""
     differing = [one for one in pieces if one.source not in (repr(option.default), "None")]
     return _at(differing or pieces, index)
-
-
-def _turns(sources: Sequence[Iterable[Piece]]) -> Iterator[Piece]:
-    for row in zip_longest(*map(iter, sources)):
-        yield from (piece for piece in row if piece is not None)
 
 
 def _collected(pattern: str, empty: str, element: Sequence[Piece]) -> Iterator[Piece]:
