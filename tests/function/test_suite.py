@@ -19,6 +19,7 @@ from ..diffing.repositories import commit
 
 Run = Callable[..., tuple[int, str, str]]
 
+OWN = "tests/test_spans.py"
 COUNTED = ("--budget", 600, "--set", "max_candidates=400")
 """However fast the machine is."""
 
@@ -50,6 +51,14 @@ def rounds(n, step):
         n -= step
         count += 1
     return count
+"""
+DRAWN = """\
+    def drawn(self):
+        try:
+            import no_such_package
+        except ImportError as error:
+            raise RuntimeError("drawing needs no_such_package") from error
+
 """
 TESTS = """\
 import os
@@ -183,12 +192,36 @@ def test_surroundings():
 
 def test_file():
     assert rounds(1, 1) == 1 and open("no-such-file")
+
+
+def test_package():
+    Spans().drawn()
 """
+    plant(project, "    def total", DRAWN + "    def total")
     plant(project, TESTS, TESTS + odd, file="tests/test_spans.py")
     status, out, err = refute("hunt", "spans.py::rounds", "--tests", "tests/test_spans.py")
     assert (status, "passes" in out) == (0, True)
     assert "1 failing test not believed: they pass in other surroundings" in err
     assert "1 failing test not believed: a file of its own is missing" in err
+    assert "1 failing test not believed: they need a package that is not installed" in err
+
+
+@pytest.mark.parametrize(
+    ("pinned", "state", "statuses"), [(True, "out of date", (0, 6)), (False, "wrong", (1, 1))]
+)
+def test_an_example_that_the_projects_tests_contradict(
+    refute: Run, project: Path, pinned: bool, state: str, statuses: tuple[int, int]
+) -> None:
+    """Tests that notice what the function does are believed; tests that only run it are not."""
+    plant(project, "step):\n", 'step):\n    """\n    >>> rounds(4, 2)\n    5\n    """\n')
+    if not pinned:
+        plant(project, "assert rounds(n, step) == count", "rounds(n, step)", file=OWN)
+    for verb, status in zip(("hunt", "debug"), statuses, strict=True):
+        got, out, err = refute(verb, "spans.py::rounds", "--tests", "tests", *COUNTED, "--json")
+        told = (
+            json.loads(out)["functions"][0] if "functions" in json.loads(out) else json.loads(out)
+        )
+        assert (got, told["state"]) == (status, state), err
 
 
 def test_a_run_that_does_not_start_says_nothing(refute: Run, project: Path) -> None:

@@ -23,6 +23,9 @@ class State(StrEnum):
     PROPOSED = "proposed"
     """There is a fix, and a reason not to call it right."""
     FIXED = "fixed"
+    OUT_OF_DATE = "out of date"
+    """The code fails an example of its documentation, and the project's tests, which pass, notice
+    when the code does otherwise."""
     PASSES = "passes"
     """It passes what is known about it: at least one example."""
     CANNOT_TELL = "cannot tell"
@@ -83,6 +86,8 @@ class Ran:
     message: str = ""
     trail: tuple[Line, ...] = ()
     """Where the exception went through the project, outermost first."""
+    lacks: bool = False
+    """True if the project raised it because an import had failed."""
 
     def executes(self, file: str, node: Function) -> bool:
         """Return whether it executed a line of the function's body."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from refute.core.methods import Context, MethodSpec
 from refute.core.parameters import parameter
-from refute.core.problems import FunctionProblem
+from refute.core.problems import FunctionProblem, Trust
 from refute.core.registry import chosen_method, departures, options_of, preset_of
 from refute.core.remarks import remark, warn_of_gaps
 from refute.errors import InputError, WorkspaceUnavailable
@@ -32,7 +32,7 @@ from refute.function.parallel import (
 from refute.function.project import near_tests
 from refute.function.project_sandbox import open_box
 from refute.function.target import Module, Targets, functions_of, open_targets
-from refute.function.verbs import Solver
+from refute.function.verbs import Fix, Solver
 from refute.models.asking import Asked, askers, open_sessions
 from refute.prompts import prompts_from
 from refute.sandbox import Sandbox
@@ -40,6 +40,7 @@ from refute.sandbox import Sandbox
 if TYPE_CHECKING:
     from refute.function.search.backwards import ProjectRepair
     from refute.function.suite import Suite
+    from refute.workspace.contract import Workspace
 
 __all__ = [
     "Collected",
@@ -186,13 +187,15 @@ def collect(
     fixing: bool,
     ask: Callable[[str], Ask] | None = None,
     proposed: bool = False,
+    notice: Callable[[Workspace, Sequence[str], str, str, str, float], bool],
     fresh: Callable[[Module, Found], Found | None] = lambda module, one: one,
     show: Callable[[Module, Found, str], None] = lambda module, one, how_far: None,
 ) -> Collected:
     """Work on every function; `show` is told of each result, and how far the work is in a line.
 
     `ask` gives, for a function's name, the `Ask` for its questions. `proposed`: see `verbs.debug`.
-    `fresh`: a result without what is known already; None: nothing is left of it.
+    `notice`: whether tests notice what a function does (`hardening.testing`), asked where they pass
+    and an example fails. `fresh`: a result without what is known already; None: nothing is left.
     Raises `InputError` where the only module or function that was named cannot be looked at.
     """
     spec = _chosen(subject, fixing=fixing)
@@ -221,6 +224,8 @@ def collect(
                 if one.kind == "cannot be loaded" and not found.broad:
                     raise InputError(one.reason)
                 continue
+            if suite is not None and _contradicted(suite, unit, one, notice, subject.budget):
+                one = _out_of_date(one)
             new = fresh(unit.module, one)
             if new is None:
                 got.known += 1
@@ -266,6 +271,30 @@ def _suite(subject: FunctionOptions, opened: Opened, stack: ExitStack) -> Suite 
     if not named:
         remark([f"ran {len(suite.tests)} tests that import it; --tests names others"])
     return suite
+
+
+def _contradicted(
+    suite: Suite, unit: FunctionUnit, one: Found, notice: Callable[..., bool], seconds: float
+) -> bool:
+    """Return whether the project's tests contradict the examples that a function fails: they
+    execute it, pass, and notice what it does."""
+    hunt = one.hunt if isinstance(one, Fix) else one
+    seen = unit.seen.get(hunt.function, Seen())
+    if one.state is not State.WRONG or hunt.findings or seen.red or not seen.green:
+        return False
+    if any(failed.test.trust is not Trust.STATED for failed in hunt.failing):
+        return False
+    files = tuple(dict.fromkeys(test.id.partition("::")[0] for test in seen.green))
+    text = unit.module.source.text
+    file = _within(suite, unit.module)
+    return notice(suite.workspace, files, file, text, hunt.function, seconds)
+
+
+def _out_of_date(one: Found) -> Found:
+    hunt = one.hunt if isinstance(one, Fix) else one
+    told = "the project's tests that execute it pass, and notice most small changes of it"
+    hunt = replace(hunt, state=State.OUT_OF_DATE, notes=(*hunt.notes, told))
+    return replace(one, hunt=hunt) if isinstance(one, Fix) else hunt
 
 
 def summary(counted: Counter[State], reasons: Counter[str]) -> str:

@@ -174,6 +174,8 @@ def _no_oracle(test: Ran, again: Ran | None) -> str:
         return "they fail otherwise in other surroundings"
     if test.kind in ENVIRONMENT and (not test.trail or is_test_file(test.trail[-1][0])):
         return ENVIRONMENT[test.kind]
+    if test.lacks:
+        return "they need a package that is not installed"
     if not test.trail:
         return "what they raise does not come out of the project"
     return ""
@@ -183,6 +185,7 @@ class _Cause(Struct):
     type: str = ""
     text: str = ""
     trail: list[tuple[str, int]] = []
+    lacks: bool = False
 
 
 class _Record(Struct):
@@ -215,6 +218,7 @@ def _ran(records: Sequence[Mapping[str, Any]]) -> Iterator[Ran]:
             one.cause.type,
             one.cause.text,
             tuple(at for at in one.cause.trail if not at[0].startswith(("..", "/"))),
+            one.cause.lacks,
         )
 
 

@@ -91,7 +91,8 @@ class Fix:
     @property
     def state(self) -> State:
         """Return the claim about the function now."""
-        return self.result.state
+        late = self.hunt.state is State.OUT_OF_DATE
+        return self.hunt.state if late else self.result.state
 
     @property
     def trouble(self) -> bool:

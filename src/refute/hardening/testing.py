@@ -7,7 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from refute.hardening.mutants import Mutant
+from refute.core.processes import cores
+from refute.diffing.definitions import definitions
+from refute.diffing.modules import Module
+from refute.hardening.mutants import Mutant, mutants_of, sampled
+from refute.source.syntax import parse_module
 from refute.workspace.contract import Workspace
 from refute.workspace.running import reason_of, run_inside
 
@@ -49,6 +53,24 @@ class Trial:
     def counts(self) -> Counter[State]:
         """Count the mutants of each state."""
         return Counter(one.state for one in self.fates.values())
+
+
+SAMPLE = 12
+NOTICED = 0.75
+
+
+def notice(
+    workspace: Workspace, files: Sequence[str], path: str, text: str, name: str, seconds: float
+) -> bool:
+    """Return whether the tests of `files` notice what a function does: of a dozen of its mutants
+    that they execute they kill three of four, and two at least. Raises `WorkspaceUnavailable`."""
+    module = Module(path, "", text, definitions(parse_module(text), text), {}, ())
+    found = module.found.functions.get(name)
+    mutants = sampled(mutants_of(module, found), SAMPLE, 0) if found is not None else []
+    workspace.write(path, text.encode())
+    counts = run_on_mutants(workspace, files, mutants, seconds=seconds, jobs=cores()).counts
+    killed = counts["killed"] + counts["timeout"]
+    return killed >= 2 and killed >= NOTICED * (killed + counts["survived"])
 
 
 def run_on_mutants(

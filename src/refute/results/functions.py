@@ -20,8 +20,9 @@ ClaimedState = Annotated[
     State,
     Meta(
         description="wrong: shown by a failing test; proposed: there is a fix, and a reason not "
-        "to call it right; fixed; passes: passes what is known about it; cannot tell: nothing is "
-        "known about it."
+        "to call it right; fixed; out of date: it fails an example of its documentation, and the "
+        "project's tests pass and notice what it does; passes: passes what is known about it; "
+        "cannot tell: nothing is known about it."
     ),
 ]
 _States = Annotated[

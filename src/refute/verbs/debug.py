@@ -22,6 +22,7 @@ from refute.verbs.functions import (
     DebugResult,
     Show,
     conclude,
+    notice,
     opened_subject,
     subject_of,
     watching,
@@ -70,7 +71,9 @@ def debug(
         if not found.functions:
             return DebugResult(found, Collected(), proposed)
         opened(found)
-        got = collect(subject, found, fixing=True, ask=ask, proposed=proposed, show=show)
+        got = collect(
+            subject, found, fixing=True, notice=notice, ask=ask, proposed=proposed, show=show
+        )
         return DebugResult(found, got, proposed)
 
     result = apart(work)

@@ -234,6 +234,13 @@ def _by_file(result: _Result, kind: type[One]) -> dict[Path, list[One]]:
     return files
 
 
+def notice(*given: Any) -> bool:
+    """`hardening.testing.notice`, loaded where it is asked: seldom."""
+    from refute.hardening import testing
+
+    return testing.notice(*given)
+
+
 def places_of_tests(output: Path, opened: Opened, *, force: bool) -> dict[Path, Path]:
     """Module's file -> the file that its tests go to. Raises `InputError` where that cannot be."""
     modules = opened.targets.modules

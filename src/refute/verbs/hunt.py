@@ -24,6 +24,7 @@ from refute.verbs.functions import (
     HuntResult,
     Show,
     conclude,
+    notice,
     opened_subject,
     places_of_tests,
     subject_of,
@@ -92,7 +93,9 @@ def hunt(
         if chosen.output is not None:
             places_of_tests(chosen.output, found, force=chosen.force)
         opened(found)
-        result = HuntResult(found, collect(subject, found, fixing=False, fresh=known, show=show))
+        result = HuntResult(
+            found, collect(subject, found, fixing=False, notice=notice, fresh=known, show=show)
+        )
         if chosen.output is not None:
             written = result.write_pytest(chosen.output, force=chosen.force)
             remark(f"tests written to {place}" for place in written)

@@ -391,6 +391,7 @@ def status_of_states(
         State.WRONG: FOUND,
         State.PROPOSED: PROPOSED,
         State.FIXED: 0,
+        State.OUT_OF_DATE: passes,
         State.PASSES: passes,
         State.CANNOT_TELL: CANNOT_TELL,
     }

@@ -86,7 +86,8 @@ def pytest_runtest_makereport(item: Any, call: Any) -> Any:
             trail.append((from_top(code.tb_frame.f_code.co_filename), code.tb_lineno))
             code = code.tb_next
         kind, text = call.excinfo.type, str(call.excinfo.value)[:2000]
-        CAUSE.update({"type": kind.__name__, "text": text, "trail": trail})
+        lacks = isinstance(call.excinfo.value.__cause__, ImportError)
+        CAUSE.update({"type": kind.__name__, "text": text, "trail": trail, "lacks": lacks})
 
 
 PARTS: List[Any] = []

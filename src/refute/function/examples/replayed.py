@@ -192,8 +192,14 @@ def _outcomes(steps: Sequence[DoctestStep], program: Program, box: Sandbox) -> l
 def _rows(
     steps: Sequence[DoctestStep], program: Program, box: Sandbox, limits: Limits
 ) -> list[Row] | Outcome:
-    (outcome,) = box.run(program, [_session(steps, len(steps))], limits)
-    return _read_rows(outcome, len(steps))
+    return _rows_of(_session(steps, len(steps)), program, box, limits)
+
+
+def _rows_of(
+    session: DoctestSession, program: Program, box: Sandbox, limits: Limits
+) -> list[Row] | Outcome:
+    (outcome,) = box.run(program, [session], limits)
+    return _read_rows(outcome, session.watched)
 
 
 def _read_rows(outcome: Outcome, size: int) -> list[Row] | Outcome:
@@ -264,7 +270,21 @@ class _Judged:
                 self.unclear[index] = "it did not run a second time"
             elif not _stable(before, again[index], self.steps[index]):
                 self.unclear[index] = "it differs from run to run, or from place to place"
+            elif not before[1] and self._is_equal(index, before[0], program, box):
+                self.unclear[index] = "what it shows is equal, in another order"
         self.failing = [index for index in self.failing if index not in self.unclear]
+
+    def _is_equal(self, index: int, got: str, program: Program, box: Sandbox) -> bool:
+        """Return whether what is wanted and what is shown are the same parts in another order, and
+        equal where they are evaluated: a dictionary, or an object that holds one."""
+        want = self.steps[index].want.text or ""
+        if not want or sorted(_PARTS.findall(want)) != sorted(_PARTS.findall(got)):
+            return False
+        steps = (*(step.source for step in self.steps[: index + 1]), f"({want}) == ({got})\n")
+        return _rows_of(DoctestSession(steps), program, box, LOOKING) == [("True\n", None, False)]
+
+
+_PARTS = re.compile(r"\w+|[^\w\s]")
 
 
 def _stable(one: Row, two: Row, step: DoctestStep) -> bool:

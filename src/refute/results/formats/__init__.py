@@ -39,6 +39,11 @@ RULES = {
             "A test that does not come from the code itself (an example in the docstring, the "
             "description, a given test) fails.",
         ),
+        Rule(
+            "out-of-date",
+            "note",
+            "An example of the documentation fails; tests that notice what the code does pass.",
+        ),
         Rule("predicted-output", "warning", "A test whose expected output was worked out fails."),
         Rule("crash", "warning", "The code does not load, or names what nothing binds."),
         Rule("contradiction", "warning", "What is said of the function contradicts itself."),

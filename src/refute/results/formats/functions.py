@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from refute.core.problems import Trust
-from refute.function.contract import FailingTest, Finding
+from refute.function.contract import FailingTest, Finding, State
 from refute.function.formatting import call_source, describe, expected_source, status_of
 from refute.function.verbs import Fix
 from refute.results.formats import Case, Problem, Proposal, merged, short
@@ -25,6 +26,8 @@ def case_of(module: Module, one: Found) -> Case:
     file, line = file_name(module.source.path), line_of(module.source.text, hunt.function)
     items: tuple[FailingTest | Finding, ...] = (*hunt.failing, *hunt.findings)
     problems = merged(problem_of(module, hunt.function, item) for item in items)
+    if hunt.state is State.OUT_OF_DATE:
+        problems = tuple(replace(one, rule="out-of-date") for one in problems)
     reason = "" if hunt.found else "; ".join(hunt.notes)
     proposal = _proposal(one) if isinstance(one, Fix) else None
     return Case(file, line, hunt.function, str(one.state), problems, reason, proposal)

@@ -34,7 +34,7 @@ def print_hunt(hunt: Hunt, console: Console, *, file: str = "", others: bool = F
     """
     name = f"{file}::{hunt.function}" if file else hunt.function
     if hunt.failing:
-        console.print(_table(f"{name} is wrong", hunt.function, hunt.failing))
+        console.print(_table(_titled(name, hunt), hunt.function, hunt.failing))
     if hunt.findings:
         console.print(_findings(name, hunt.function, hunt.findings))
     if not hunt.found:
@@ -55,7 +55,7 @@ def print_fix(
     title = f"{file}::{function}" if file else function
     if fix.hunt.failing:
         shown = fix.hunt.failing[:tests]
-        console.print(_table(f"{title} is wrong", function, shown))
+        console.print(_table(_titled(title, fix.hunt), function, shown))
         if len(fix.hunt.failing) > len(shown):
             console.print(Text(f"and {len(fix.hunt.failing) - len(shown)} more", style="dim"))
     elif fix.hunt.findings:
@@ -96,9 +96,16 @@ def _say(console: Console, function: str, claim: str) -> None:
     console.print(Text.assemble((function, "bold"), f": {claim}"))
 
 
+def _titled(name: str, hunt: Hunt) -> str:
+    late = hunt.state is State.OUT_OF_DATE
+    return f"{name}: its documentation is out of date" if late else f"{name} is wrong"
+
+
 def _say_unbroken(hunt: Hunt, console: Console, name: str, others: bool) -> None:
     """The claim about a function that nothing speaks against."""
-    if hunt.state is not State.CANNOT_TELL:
+    if hunt.state is State.OUT_OF_DATE:
+        _say(console, name, "tests that execute it pass, and notice most small changes of it")
+    elif hunt.state is not State.CANNOT_TELL:
         _say(console, name, f"passes what is known ({hunt.known} example{'s' * (hunt.known != 1)})")
     elif late := next((note for note in hunt.notes if note.startswith("time was up")), ""):
         _say(console, name, f"cannot tell: {late}")
