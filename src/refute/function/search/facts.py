@@ -47,7 +47,7 @@ class Vocabulary:
     """Pieces of a module, those of the likest functions first."""
 
     takers: tuple[ast.expr, ...] = ()
-    """What is called with one argument somewhere, and the functions that are imported by name."""
+    """What is called with one argument somewhere; the functions that need one; what is imported."""
     methods: tuple[str, ...] = ()
     """Methods that are called without arguments."""
     keywords: dict[str, tuple[ast.keyword, ...]] = field(default_factory=dict)
@@ -108,12 +108,12 @@ def vocabulary(tree: ast.Module, entry_point: str) -> Vocabulary:
         statements.setdefault(ast.dump(stmt), stmt)
         if len(statements) == STATEMENTS:
             break
+    names = [f.name for f in tree.body if isinstance(f, Function) and _needed(f) == 1]
     for stmt in tree.body:
         if isinstance(stmt, ast.ImportFrom) and stmt.module != "__future__":
-            for alias in stmt.names:
-                made = ast.Name(id=alias.asname or alias.name, ctx=ast.Load())
-                if made.id.islower():
-                    takers.setdefault(ast.dump(made), made)
+            names += filter(str.islower, (alias.asname or alias.name for alias in stmt.names))
+    for made in (ast.Name(id=name, ctx=ast.Load()) for name in names):
+        takers.setdefault(ast.dump(made), made)
     return Vocabulary(
         _copies(takers, TAKERS),
         tuple(methods)[:TAKERS],
