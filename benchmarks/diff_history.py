@@ -48,8 +48,8 @@ from refute.diffing.revisions import Revisions, open_revisions
 from refute.diffing.service import Compared, compare
 from refute.diffing.sides import Side, Sides
 from refute.errors import RefuteError
-from refute.function.interpreters import interpreter_of
 from refute.function.scenarios.observation import LIMITS, Observation, same_value
+from refute.function.target import interpreter_of
 from refute.sandbox import Limits
 from refute.sandbox.values import Iterated, Opaque
 

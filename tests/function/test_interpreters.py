@@ -13,7 +13,7 @@ import pytest
 
 from refute.doors import command_line
 from refute.errors import InputError
-from refute.function.interpreters import interpreter_of
+from refute.function.target import interpreter_of
 from refute.sandbox.interpreter import read_path_files
 
 PYENV = Path.home() / ".pyenv" / "versions"

@@ -24,7 +24,7 @@ from refute.diffing.modules import Module, Modules, References, Use
 from refute.diffing.revisions import Revisions
 from refute.diffing.sides import Sides
 from refute.errors import RefuteError, Unavailable, reason_to_skip
-from refute.function.interpreters import interpreter_of
+from refute.function.target import interpreter_of
 from refute.sandbox.interpreter import Interpreter
 
 _MOST_LISTED = 12

@@ -19,7 +19,6 @@ from refute.core.remarks import remark, warn_of_gaps
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.function.contract import Ask, MethodResult, Seen, Skipped, State
 from refute.function.given_tests import read_description, read_given
-from refute.function.interpreters import interpreter_of, with_interpreter
 from refute.function.parallel import (
     Found,
     FunctionUnit,
@@ -31,7 +30,14 @@ from refute.function.parallel import (
 )
 from refute.function.project import near_tests
 from refute.function.project_sandbox import open_box
-from refute.function.target import Module, Targets, functions_of, open_targets
+from refute.function.target import (
+    Module,
+    Targets,
+    functions_of,
+    interpreter_of,
+    open_targets,
+    with_interpreter,
+)
 from refute.function.verbs import Fix, Solver
 from refute.models.asking import Asked, askers, open_sessions
 from refute.prompts import prompts_from

@@ -24,7 +24,7 @@ from refute.function.contract import (
 )
 from refute.function.examples import examples_of, replayed, understood
 from refute.function.given_tests import believed
-from refute.function.search.crashes import unbound_names
+from refute.function.search.engine import unbound_names
 from refute.function.source import unified_diff
 from refute.function.target import Module, problem_of
 from refute.sandbox import Limits, Program, Sandbox

@@ -14,8 +14,8 @@ from pathlib import Path
 from refute.core.remarks import remark
 from refute.diffing.pinning import PinnedTest, pinned_test, put_into_project
 from refute.errors import InputError, reason_to_skip
-from refute.function.interpreters import interpreter_of
 from refute.function.scenarios.placing import place_test
+from refute.function.target import interpreter_of
 from refute.hardening.killing import Input, Killer, Subject, open_subject
 from refute.hardening.mutants import Mutant, mutants_of, sampled
 from refute.hardening.testing import Fate, Trial, asked_by, run_on_mutants

@@ -18,7 +18,6 @@ from refute.core.processes import cores
 from refute.core.remarks import remark, warn_of_gaps
 from refute.errors import InputError
 from refute.function.given_tests import read_description, read_given
-from refute.function.interpreters import with_interpreter
 from refute.function.judge import (
     CandidateRanking,
     Judge,
@@ -31,7 +30,7 @@ from refute.function.llm.options import SuiteOptions
 from refute.function.project_sandbox import open_box
 from refute.function.service import is_run
 from refute.function.source import read_source
-from refute.function.target import open_target, problem_of
+from refute.function.target import open_target, problem_of, with_interpreter
 from refute.models.asking import Asked, sessions
 from refute.sandbox.pool import SandboxPool
 from refute.source.syntax import find_function, try_parse

@@ -28,6 +28,8 @@ from refute.function.llm.answers import final_text, read_output, read_test
 from refute.function.llm.code_extraction import merge_into_module, read_program
 from refute.function.llm.generation import (
     read_proposal,
+    resolve_call,
+    resolve_output,
     samples,
     shape_of,
     test_request,
@@ -35,7 +37,6 @@ from refute.function.llm.generation import (
 )
 from refute.function.llm.results import Output, Unreadable
 from refute.function.llm.search_partner import multiplied
-from refute.function.llm.value_resolution import resolve_call, resolve_output
 from refute.function.search.edit import Edit, applied, copy_of, same
 from refute.function.search.engine import trusted_tests
 from refute.function.search.facts import gather

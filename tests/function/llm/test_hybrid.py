@@ -16,8 +16,8 @@ from refute.core.methods import Context
 from refute.core.problems import Call, FunctionProblem, UnitTest
 from refute.core.registry import METHODS
 from refute.function.contract import MethodResult
-from refute.function.llm.execution import certain_tests, try_code
 from refute.function.llm.options import Options
+from refute.function.llm.results import certain_tests, try_code
 from refute.function.methods.hybrid import most_asked
 from refute.models.contract import Message
 from refute.sandbox.pool import AsyncSandbox, SandboxPool

@@ -11,9 +11,8 @@ import pytest
 
 from refute.core.problems import Call, FunctionProblem
 from refute.function.llm.answers import read_output
-from refute.function.llm.generation import read_proposal, shape_of
+from refute.function.llm.generation import read_proposal, resolve_output, shape_of
 from refute.function.llm.results import Output, Unreadable
-from refute.function.llm.value_resolution import resolve_output
 from refute.models.contract import Completion
 from refute.sandbox.pool import SandboxPool
 

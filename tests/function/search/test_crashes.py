@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from refute.core.problems import Call, FunctionProblem
 from refute.function.contract import Finding
-from refute.function.search.crashes import find_crashes
+from refute.function.search.engine import find_crashes
 from refute.sandbox import Outcome, Raised, Returned
 from refute.sandbox.values import encode
 

@@ -12,10 +12,9 @@ from refute.core.problems import FunctionProblem, UnitTest
 from refute.function.contract import FailingTest
 from refute.function.formatting import call_source, describe, expected_source
 from refute.function.llm.code_extraction import apply_answer
-from refute.function.llm.execution import SuiteRun, try_code
 from refute.function.llm.generation import Sampler, user
 from refute.function.llm.options import DebugOptions
-from refute.function.llm.results import EditRound, Unreadable
+from refute.function.llm.results import EditRound, SuiteRun, Unreadable, try_code
 from refute.models.contract import Message
 from refute.prompts import render
 from refute.sandbox.pool import AsyncSandbox

@@ -17,9 +17,8 @@ from typing import Literal
 from refute.core.combinators import best_of, cross_check
 from refute.core.problems import FunctionProblem, Invocation, UnitTest
 from refute.function.contract import FailingTest
-from refute.function.llm.execution import SuiteRun, try_code
 from refute.function.llm.generation import ProposedTest, unasked
-from refute.function.llm.results import Attempt, EditRound, Suite, Unreadable
+from refute.function.llm.results import Attempt, EditRound, Suite, SuiteRun, Unreadable, try_code
 from refute.function.search.choose import behaviour, differs
 from refute.sandbox import Limits, NotRun, Outcome, Program, Returned
 from refute.sandbox.equality import equal

@@ -31,17 +31,17 @@ from refute.core.combinators import cross_check, decided, fewest
 from refute.core.methods import Context, method
 from refute.core.parameters import parameter
 from refute.core.problems import Call, FunctionProblem, Invocation, Trust, UnitTest
-from refute.function.consensus import Majority, agree, alike, majority
 from refute.function.contract import FailingTest, MethodResult
 from refute.function.formatting import call_source
+from refute.function.judge import Majority, agree, alike, majority
 from refute.function.llm.answers import code_spans, final_text, read_test
-from refute.function.llm.code_extraction import apply_answer
+from refute.function.llm.code_extraction import apply_answer, draw_solutions
 from refute.function.llm.debugging import conversation, feedback_on
-from refute.function.llm.execution import SuiteRun, certain_tests, try_code
 from refute.function.llm.generation import (
     Sampler,
     bare_proposal,
     hold_vote,
+    resolve_call,
     shape_of,
     test_request,
     user,
@@ -52,14 +52,15 @@ from refute.function.llm.results import (
     EditRound,
     Output,
     Suite,
+    SuiteRun,
     Unreadable,
     Vote,
+    certain_tests,
     conclusion,
+    try_code,
     with_programs,
 )
 from refute.function.llm.search_partner import multiplied, searched_fixes
-from refute.function.llm.solutions import draw_solutions
-from refute.function.llm.value_resolution import resolve_call
 from refute.function.llm.versions import distinguishing
 from refute.function.search.engine import trusted_tests
 from refute.models.contract import together

@@ -13,9 +13,8 @@ from refute.core.methods import Context, method
 from refute.core.problems import FunctionProblem
 from refute.function.contract import MethodResult
 from refute.function.llm.debugging import debugged
-from refute.function.llm.execution import SuiteRun, certain_tests, try_code
 from refute.function.llm.options import DebugOptions
-from refute.function.llm.results import conclusion
+from refute.function.llm.results import SuiteRun, certain_tests, conclusion, try_code
 
 
 @method(

@@ -29,7 +29,6 @@ from refute.function.formatting import call_source
 from refute.function.llm.answers import final_text
 from refute.function.llm.code_extraction import apply_answer
 from refute.function.llm.debugging import conversation, feedback_on
-from refute.function.llm.execution import certain_tests
 from refute.function.llm.generation import (
     Generator,
     ProposedTest,
@@ -44,7 +43,14 @@ from refute.function.llm.generation import (
     voted_on,
 )
 from refute.function.llm.options import Options, refuse_ablations
-from refute.function.llm.results import Attempt, EditRound, Unreadable, Vote, conclusion
+from refute.function.llm.results import (
+    Attempt,
+    EditRound,
+    Unreadable,
+    Vote,
+    certain_tests,
+    conclusion,
+)
 from refute.function.llm.search_partner import multiplied, mutant_outcomes, searched_fixes
 from refute.function.llm.versions import (
     FixAnswer,

@@ -22,10 +22,10 @@ from refute.function.judge import (
     by_tests,
     judge_candidates,
 )
+from refute.function.llm.code_extraction import Solution, draw_solutions
 from refute.function.llm.generation import Generator, Sampler
 from refute.function.llm.options import SamplingOptions, SuiteOptions
 from refute.function.llm.results import EditRound, traced
-from refute.function.llm.solutions import Solution, draw_solutions
 from refute.models.reward import PAPER_REWARD_MODEL, shared_reward
 
 

@@ -10,10 +10,9 @@ from refute.core.problems import FunctionProblem
 from refute.function.contract import MethodResult
 from refute.function.llm.answers import final_text
 from refute.function.llm.debugging import Revision, Rounds, conversation, revise
-from refute.function.llm.execution import SuiteRun, certain_tests, try_code
 from refute.function.llm.generation import Sampler, user
 from refute.function.llm.options import EditOptions
-from refute.function.llm.results import Unreadable, conclusion
+from refute.function.llm.results import SuiteRun, Unreadable, certain_tests, conclusion, try_code
 from refute.prompts import render
 
 _RIGHT = re.compile(r"\bcode (?:above )?is correct\b", re.I)

@@ -14,7 +14,7 @@ from refute.core.methods import Context, method
 from refute.core.parameters import parameter
 from refute.core.problems import FunctionProblem
 from refute.function.contract import MethodResult
-from refute.function.llm.execution import SuiteRun, certain_tests, try_code
+from refute.function.llm.code_extraction import Solution, draw_solutions
 from refute.function.llm.generation import (
     Sampler,
     passed_over,
@@ -28,11 +28,13 @@ from refute.function.llm.results import (
     Attempt,
     EditRound,
     Suite,
+    SuiteRun,
     Unreadable,
+    certain_tests,
     conclusion,
+    try_code,
     with_programs,
 )
-from refute.function.llm.solutions import Solution, draw_solutions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

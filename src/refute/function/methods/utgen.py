@@ -6,10 +6,9 @@ from refute.core.methods import Context, method
 from refute.core.problems import FunctionProblem
 from refute.function.contract import MethodResult
 from refute.function.llm.debugging import debugged
-from refute.function.llm.execution import SuiteRun, certain_tests, try_code
 from refute.function.llm.generation import Generator, Sampler, build_ut
 from refute.function.llm.options import Options
-from refute.function.llm.results import Suite, conclusion
+from refute.function.llm.results import Suite, SuiteRun, certain_tests, conclusion, try_code
 
 
 async def utdebug(

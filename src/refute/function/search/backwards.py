@@ -19,13 +19,12 @@ from typing import Any
 from refute.core.problems import FunctionProblem
 from refute.errors import WorkspaceUnavailable
 from refute.function.contract import Candidate, MethodResult, Ran, Seen
+from refute.function.search.choose import SHOWN, described, one_witness
 from refute.function.search.edit import Edit, applied, brought_in
-from refute.function.search.facts import gather, vocabulary
+from refute.function.search.facts import gather, neighbours, reachable, vocabulary
 from refute.function.search.mutants import singles
-from refute.function.search.reach import neighbours, reachable
 from refute.function.search.rewrite import rewrite
 from refute.function.search.rules import of_a_family
-from refute.function.search.showing import SHOWN, described, one_witness
 from refute.function.suite import Suite, run_with
 from refute.source.syntax import Function, first_line, functions_in, parse_module
 from refute.workspace.contract import TestSelection

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from refute.core.problems import DoctestSession, FunctionProblem, Invocation, Trust, UnitTest
 from refute.function.contract import (
@@ -19,34 +22,118 @@ from refute.function.contract import (
 from refute.function.examples import examples_of, witnesses
 from refute.function.search.choose import (
     MOST,
+    SHOWN,
     Cluster,
     Hints,
     behaviour,
     believable,
+    candidate,
     clustered,
     crashing,
+    derived,
     differs,
     distinct,
     is_silent,
     met_by_accident,
     observed,
     of_fix,
+    one_witness,
     question_for,
     rivals,
     shares,
+    sound,
 )
 from refute.function.search.edit import brought_in, same
 from refute.function.search.inputs import Tier, as_call
 from refute.function.search.repair import PATIENT, Repair, repair, starting
 from refute.function.search.rules import of_a_family
-from refute.function.search.showing import SHOWN, candidate, derived, one_witness, sound
 from refute.function.search.staged import is_staged, proposed_inputs
-from refute.sandbox import Limits, NotRun, Program, Sandbox
+from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Sandbox
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.pool import Timed
-from refute.source.syntax import find_function
+from refute.source.syntax import find_function, try_parse
 
-__all__ = ["search", "trusted_tests"]
+_ENVIRONMENT = frozenset(
+    {"ModuleNotFoundError", "ImportError", "PermissionError", "OSError", "FileNotFoundError"}
+)
+"""What the machine lacks is no fault of the code."""
+
+
+def find_crashes(
+    problem: FunctionProblem,
+    calls: Sequence[Invocation],
+    outcomes: Sequence[Outcome],
+    *,
+    limit: int = 5,
+) -> list[Finding]:
+    """Return at most `limit` findings, surest first, one for each way of failing.
+
+    `outcomes[i]` is what the code under test did with `calls[i]`. Raises `ValueError` when the two
+    differ in length.
+    """
+    unbound_here = unbound_names(problem.code)
+    findings: dict[object, Finding] = {}
+    for call, outcome in zip(calls, outcomes, strict=True):
+        if not isinstance(outcome, Raised) or outcome.type in _ENVIRONMENT:
+            continue
+        said = re.match(r"name '(\w+)' is not defined", outcome.message)
+        unbound = outcome.type == "NameError" and said and said[1] in unbound_here
+        if outcome.on_import or unbound:
+            where = "when it is loaded" if outcome.on_import else f"at line {outcome.line}"
+            reason = f"raises {outcome.type} {where}: {outcome.message}"[:200].rstrip(": ")
+            finding = Finding(call, "crash", outcome, reason)
+            findings.setdefault((outcome.type, outcome.line), finding)
+    seen = {repr(call): outcome for call, outcome in zip(calls, outcomes, strict=True)}
+    for test in (*problem.tests, *examples_of(problem)):
+        if "contradicted by" in test.source:
+            outcome = seen.get(repr(test.call), NotRun())
+            finding = Finding(test.call, "contradiction", outcome, test.source)
+            findings.setdefault(repr(test.call), finding)
+    return list(findings.values())[:limit]
+
+
+_PYTHON = frozenset(dir(builtins)) | {"__file__", "__path__"}
+
+
+@lru_cache(maxsize=8)  # a module's functions are looked at one after another
+def unbound_names(code: str) -> frozenset[str]:
+    """The names that a module reads and binds nowhere, nor does Python; none where it may bind
+    names that cannot be read."""
+    tree = try_parse(code)
+    bound, opaque = _names(tree)
+    if tree is None or opaque:
+        return frozenset()
+    read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return frozenset(read - bound - _PYTHON)
+
+
+def _names(tree: ast.Module | None) -> tuple[frozenset[str], bool]:
+    """The names that a module binds anywhere, and whether it may have others."""
+    bound: set[str] = set()
+    opaque = tree is None
+    for node in ast.walk(tree) if tree is not None else ():
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+                bound.add(name)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                bound.add(name)
+            case ast.ClassDef(name=name):
+                bound.add(name)
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+                bound.add(name)
+            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                bound.add(name)
+            case ast.Global(names=names):
+                bound.update(names)
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                opaque |= any(alias.name == "*" for alias in aliases)
+                bound.update((a.asname or a.name).partition(".")[0] for a in aliases)
+            case ast.Name(id="exec" | "globals" | "setattr" | "vars"):
+                opaque = True
+    return frozenset(bound), opaque
+
+
+__all__ = ["find_crashes", "search", "trusted_tests"]
 
 INPUTS = 120
 """Inputs on which survivors are told apart and derived tests are looked for."""
@@ -324,7 +411,6 @@ def _without_oracle(
     problem: FunctionProblem, state: _State, seed: int, box: Timed
 ) -> list[Finding]:
     """Return what can be shown when no trusted test fails."""
-    from refute.function.search.crashes import find_crashes, unbound_names
 
     count = len(state.trusted)
     if count:

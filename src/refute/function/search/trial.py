@@ -15,7 +15,14 @@ from types import CodeType
 from refute.core.problems import Call, Expression, Invocation, UnitTest
 from refute.errors import LimitReached
 from refute.function.search.edit import Edit, applied
-from refute.function.search.facts import CodeFacts, gather, vocabulary
+from refute.function.search.facts import (
+    CodeFacts,
+    gather,
+    names_in,
+    neighbours,
+    reachable,
+    vocabulary,
+)
 from refute.function.search.fuel import (
     FUEL_LEFT,
     REFUEL,
@@ -27,7 +34,6 @@ from refute.function.search.fuel import (
     refuelling,
     stripped,
 )
-from refute.function.search.reach import names_in, neighbours, reachable
 from refute.function.search.variants import Parts, Variants, compiled
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.contract import Code, takes_code

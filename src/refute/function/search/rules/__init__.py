@@ -9,7 +9,6 @@ code it was not written for: without the 64 kinds that were neither, 54 instead 
 from __future__ import annotations
 
 # The order in which the files are read is the order in which a site's variants are made.
-from refute.function.search.rules import values  # noqa: F401  isort: skip
 from refute.function.search.rules import operators  # noqa: F401  isort: skip
 from refute.function.search.rules import calls  # noqa: F401  isort: skip
 from refute.function.search.rules.borrowing import borrowed_statements
