@@ -156,6 +156,59 @@ def test_the_lists_of_the_papers_first_version(tmp_path: Path) -> None:
         load_issues("swt-full-v1", data=tmp_path)
 
 
+REBENCH = {
+    "environment": "name: base\ndependencies:\n- python=3.9\n",  # conda's, not ours
+    "requirements": "Area==0.9\nattrs==23.1.0\nnumpy==1.26.4\nlocal @ file:///x\n-e git+https://x",
+    "install_config": {
+        "python": "3.9",
+        "install": "pip install -e .[dev]",
+        "pip_packages": ["pytest"],
+        "test_cmd": "pytest -p no:cacheprovider -rA tests/test_area.py",
+        "env_vars": {"LANG": "C.UTF-8"},
+    },
+    "docker_image": "swerebench/sweb.eval.x86_64.me_1776_area-1",
+}
+PRO = {
+    "FAIL_TO_PASS": None,
+    "environment": None,
+    "requirements": "- It must multiply.",
+    "interface": "No new interfaces.",
+    "repo_language": "python",
+    "dockerhub_tag": "me.area-me__area-1",
+    "fail_to_pass": "['tests/test_area.py::test_secretly']",
+    "before_repo_set_cmd": "git checkout SECRET -- tests/test_area.py",
+    "selected_test_files_to_run": "['tests/test_area.py']",
+}
+
+
+def test_the_successors_rows_with_their_environments(tmp_path: Path) -> None:
+    other = {**ROW, "instance_id": "me__other-1"}
+    written(tmp_path, {**ROW, **REBENCH}, {**other, "language": "go"}, name="SWE-rebench.jsonl")
+    pro = {name: value for name, value in {**ROW, **PRO}.items() if value is not None}
+    written(tmp_path, pro, {**other, "repo_language": "js"}, name="SWE-bench_Pro.jsonl")
+    written(tmp_path, ROW, name="TDD_Bench.json")
+    (plain,) = load_issues("tdd-verified", data=tmp_path)
+    (rebench,) = load_issues("swe-rebench", data=tmp_path)
+    (asked,) = load_issues("swe-pro", data=tmp_path)
+    recipe = rebench.problem.recipe
+    assert (recipe.python, recipe.pins) == ("3.9", (("attrs==23.1.0", "numpy==1.26.4"),))
+    assert (recipe.options, recipe.env, recipe.image) == (
+        ("-p", "no:cacheprovider"),
+        {"LANG": "C.UTF-8"},
+        REBENCH["docker_image"],
+    )
+    assert recipe.before == "2020-01-01"
+    assert asked.problem.recipe.image == "jefzda/sweap-images:me.area-me__area-1"
+    assert "It must multiply." in asked.problem.text
+    assert plain.key == rebench.key
+    assert asked.key.fail_to_pass == plain.key.fail_to_pass
+    for item in (plain, rebench, asked):
+        seen = json.dumps(asdict(item.problem))
+        assert not any(secret in seen for secret in ("SECRET", "secretly", "test_area", "Area=="))
+    with pytest.raises(DatasetError, match="tdd-verified: not on the hub; download TDD_Bench"):
+        load_issues("tdd-verified")
+
+
 def test_ids_and_limit(tmp_path: Path) -> None:
     path = written(tmp_path, *({**ROW, "instance_id": f"me__area-{n}"} for n in range(5)))
     assert [i.problem.id for i in load_issues(path, ids=["me__area-3", "me__area-1"])] == [

@@ -211,14 +211,17 @@ SOURCES: dict[str, tuple[str, str | None]] = {
     "swe-lite": ("SWE-bench/SWE-bench_Lite", None),
     "swe-verified": ("SWE-bench/SWE-bench_Verified", None),
     "swe-full": ("SWE-bench/SWE-bench", None),
+    "swe-rebench": ("nebius/SWE-rebench", None),
+    "swe-pro": ("ScaleAI/SWE-bench_Pro", None),
 }
 """Dataset -> repository on the hub and its configuration. All have the split ``test``; the
 EvalPlus ones are in the ``-OriginFmt`` form."""
 ELSEWHERE = {
     "mbpp-fix": ("MBPP+Fix_test.jsonl", "archiki/UTGenDebug"),
     "mbpp-fix-hard": ("MBPP+Fix_hard_test.jsonl", "archiki/UTGenDebug"),
+    "tdd-verified": ("TDD_Bench.json", "IBM/TDD-Bench-Verified"),
 }
-"""Dataset -> the file that holds it, and the GitHub repository that the file is in."""
+"""Dataset -> the file that holds it, and the GitHub repository that holds or makes the file."""
 
 
 def hub_rows(name: str) -> Iterator[Row]:

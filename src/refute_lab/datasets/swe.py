@@ -1,4 +1,5 @@
-"""SWE-bench and SWT-Bench: issues of real repositories with their golden patches and tests.
+"""SWE-bench, SWT-Bench and their successors: issues of real repositories with their golden patches
+and tests.
 
 >>> items = load_issues("swt-lite", data=Path("shared/data"), limit=5)
 >>> items[0].problem        # what a method may see: repository, commit, issue text
@@ -9,15 +10,23 @@
 | ``instance_id``, ``repo``, ``base_commit``, ``problem_statement`` | needed | |
 | ``patch`` or ``golden_code_patch`` | needed | the fix, without test files |
 | ``test_patch`` or ``golden_test_patch`` | needed | its tests |
-| ``FAIL_TO_PASS``, ``PASS_TO_PASS`` | | a list, or a string that holds one (JSON or Python) |
+| ``FAIL_TO_PASS``, ``PASS_TO_PASS``, or in small letters | | a list, or a string of one (JSON, Python) |
 | ``created_at``, ``version`` | | |
+| ``requirements``, ``interface`` | | SWE-bench Pro: text that is shown after the issue |
+| ``language``, ``repo_language`` | | rows of other languages than Python are left out |
 | ``text`` | | a prompt about the issue, for `row_prompt` |
 | ``environment``, ``image``, ... | | how tests are run: see `refute_lab.swt.workspaces` |
 
 ``hints_text`` is never shown: it holds comments that were written after the issue was opened. The
 SWT-Bench authors' prompt datasets wrap the golden patch in ``<patch>`` tags and may hold the two
 patches in each other's place; both are undone.
-"""
+
+| data set | paper; licence of the rows | instances | source |
+|---|---|---|---|
+| ``tdd-verified`` | TDD-Bench Verified, arXiv 2412.02883, section 3; Apache-2.0 | 449 of SWE-bench Verified's 500 | ``TDD_Bench.json``, made by ``dataset_preparation.py`` of github.com/IBM/TDD-Bench-Verified |
+| ``swe-rebench`` | arXiv 2505.20411, section 3; CC-BY-4.0 | 21,336, all Python | hub: nebius/SWE-rebench; V2 (arXiv 2602.23866): 32,079 in 20 languages, give its file |
+| ``swe-pro`` | SWE-bench Pro, arXiv 2509.16941; MIT | 731 public, 11 repositories | hub: ScaleAI/SWE-bench_Pro |
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -45,6 +54,7 @@ from refute_lab.datasets.rows import (
     LoaderOptions,
     Row,
     find_file,
+    from_rows,
     made,
     read_rows,
     rows_at,
@@ -191,7 +201,7 @@ def _item(row: Row) -> IssueItem:
         id=identity,
         repo=repo,
         base_commit=row.text("base_commit"),
-        text=row.text("problem_statement"),
+        text=_text(row),
         recipe=_complaining(row, "environment", lambda: recipe_of_row(row.fields)),
         created_at=row.optional_text("created_at") or "",
         version=row.optional_text("version") or "",
@@ -205,6 +215,20 @@ def _item(row: Row) -> IssueItem:
         pass_to_pass=_names(row, "PASS_TO_PASS"),
     )
     return IssueItem(problem, key)
+
+
+def _text(row: Row) -> str:
+    """The issue, and what SWE-bench Pro's authors show after it (``requirements`` of SWE-rebench is
+    a list of packages)."""
+    more = ("requirements", "interface") if "interface" in row.fields else ()
+    parts = [(name, row.optional_text(name)) for name in more]
+    told = (f"\n\n{name.capitalize()}:\n{text}" for name, text in parts if text)
+    return row.text("problem_statement") + "".join(told)
+
+
+def _is_python(row: Row, options: LoaderOptions) -> bool:
+    languages = (row.fields.get(name) for name in ("language", "repo_language"))
+    return all(one is None or str(one).lower() == "python" for one in languages)
 
 
 def _patches(row: Row) -> tuple[str, str]:
@@ -222,7 +246,7 @@ def _patches(row: Row) -> tuple[str, str]:
 
 def _names(row: Row, field: str) -> tuple[str, ...]:
     """Test ids: a list, or a string that holds a list."""
-    value = row.fields.get(field)
+    value = row.fields.get(field, row.fields.get(field.lower()))
     if isinstance(value, str):
         value = _complaining(row, field, lambda: _value(str(value))) if value.strip() else []
     if value is None:
@@ -261,3 +285,20 @@ def _spec(name: str) -> DatasetSpec[IssueItem]:
 SWT_LITE, SWT_VERIFIED, SWT_FULL = (_spec(f"swt-{subset}") for subset in _STARTS)
 SWT_LITE_V1, SWT_FULL_V1 = (_spec(f"swt-{subset}-v1") for subset in ("lite", "full"))
 SWE_LITE, SWE_VERIFIED, SWE_FULL = (_spec(f"swe-{subset}") for subset in _STARTS)
+
+
+def _rows_of(name: str, summary: str, *starts: str) -> DatasetSpec[IssueItem]:
+    """A dataset of rows in SWE-bench's form; `starts`: how the names of its files begin."""
+    items = from_rows(name, starts, lambda row, options: _item(row), admits=_is_python)
+    return DatasetSpec(name=name, summary=summary, items=items, level="issue", starts=starts)
+
+
+TDD_VERIFIED = _rows_of(
+    "tdd-verified", "TDD-Bench Verified: 449 issues, graded by tddScore", "TDD_Bench", "TDD-Bench"
+)
+SWE_REBENCH = _rows_of(
+    "swe-rebench", "SWE-rebench: 21,336 issues of Python repositories", "SWE-rebench"
+)
+SWE_PRO = _rows_of(
+    "swe-pro", "SWE-bench Pro: the Python ones of its 731 public issues", "SWE-bench_Pro"
+)

@@ -136,7 +136,11 @@ V1_HEADS = {
 }
 """The same as version 1 of the paper has them: its F→P is our S; F→× counts a file that cannot be
 imported, and P→P is every other patch that applies, so that A = F→× + P→P."""
-HEADS: Mapping[Columns, Mapping[str, str]] = {"v1": V1_HEADS, "later": ISSUE_HEADS}
+_TDD_HEADS = {"applicable": "A", "success": "F→P", "coverage": "adequacy", "tdd_score": "tddScore"}
+"""As TDD-Bench Verified has them (arXiv 2412.02883, section 3.3)."""
+HEADS: Mapping[Columns, Mapping[str, str]] = {
+    "v1": V1_HEADS, "later": ISSUE_HEADS, "tdd": _TDD_HEADS,
+}  # fmt: skip
 _BESIDE = {**ISSUE_HEADS, "fail_to_any_v1": "F→× (v1)", "pass_to_pass_v1": "P→P (v1)"}
 """Names of figures beside the paper's, where both kinds stand in one column."""
 _MEANING = (

@@ -425,7 +425,7 @@ def _evidence_path(id: str) -> str:
 Grades = Mapping[str, GradeRecord | ErrorRecord]
 """Instance id -> its grade, or why there is none."""
 
-Columns = Literal["v1", "later"]
+Columns = Literal["v1", "later", "tdd"]
 """Whose definitions a table has: the paper's first version's, or the benchmark's of today."""
 
 
@@ -478,6 +478,7 @@ def summarize(keys: Sequence[IssueKey], records: Grades) -> Summary:
             "coverage": mean(value for _, value in covered),
             "coverage_success": mean(v for g, v in covered if g.verdict.success),
             "coverage_other": mean(v for g, v in covered if not g.verdict.success),
+            "tdd_score": mean(_tdd_score(grade) for grade in grades),
         },
         statuses=dict(Counter(grade.verdict.status for grade in grades).most_common()),
         errors={one.id: one.error for one in found if isinstance(one, ErrorRecord)},
@@ -520,6 +521,17 @@ def _delta(grade: IssueGrade, key: IssueKey) -> float | None:
     if grade.coverage is not None:
         return grade.coverage.value
     return 0.0 if counted_lines(key.patch) else None
+
+
+def _tdd_score(grade: IssueGrade) -> float:
+    """TDD-Bench Verified's score of an instance (arXiv 2412.02883, section 3.3): F→P times the
+    share of the changed lines that the test runs; of sympy F→P alone, as in its harness.
+
+    Where the harness counts each changed line that is neither blank nor a comment, X* counts.
+    """
+    reached = grade.coverage.value if grade.coverage is not None else None
+    adequacy = 1.0 if grade.id.startswith("sympy__") else reached or 0.0
+    return adequacy * grade.verdict.success
 
 
 # -- reference -------------------------------------------------------------------------------------

@@ -43,10 +43,14 @@ _RUNNERS: dict[str, Runner] = {"django/django": "django", "sympy/sympy": "sympy"
 
 
 def recipe_of_row(row: Mapping[str, Any]) -> Recipe:
-    """The recipe of an instance: from `environment` where the row has it, else from SWE-bench's
-    fields (`repo`, `version`, `created_at`, `eval_script`, `image`). Raises `InputError`."""
+    """The recipe of an instance: from `environment` where the row has it, from SWE-rebench's
+    `install_config`, else from SWE-bench's fields (`repo`, `version`, `created_at`, `eval_script`,
+    `image`). Raises `InputError`."""
     where = str(row.get("instance_id", "row"))
-    environment = _object(row.get("environment"), where)
+    if row.get("install_config"):
+        environment = _of_install_config(row, where)
+    else:
+        environment = _object(row.get("environment"), where)
     if environment is not None:
         return _of_environment(environment, str(row.get("repo", "")), where, image_of(row))
     repo = str(row.get("repo", ""))
@@ -64,6 +68,31 @@ def recipe_of_row(row: Mapping[str, Any]) -> Recipe:
         env=_default_env(runner),
         image=image_of(row),
     )
+
+
+_PIN = re.compile(r"([A-Za-z0-9][\w.-]*)==[\w.!]+")
+
+
+def _of_install_config(row: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """SWE-rebench's `install_config`, with the versions that its `requirements` (what pip listed)
+    pin, as an `environment`. Commands of the shell (`install`, `pre_install`) are not run."""
+    given = _object(row["install_config"], where) or {}
+    command, base = given.get("test_cmd") or "", str(given.get("base_image_name") or "")
+    lines = str(row.get("requirements") or "").splitlines()
+    own = _plain(str(row.get("repo", "")).rpartition("/")[2])
+    found = [pin for line in lines if (pin := _PIN.fullmatch(line.strip()))]
+    pins = [pin[0] for pin in found if _plain(pin[1]) != own] or given.get("pip_packages") or []
+    return {
+        "python": str(given.get("python") or base.partition("python_")[2]),
+        "pins": [list(pins)],
+        "before": str(row.get("created_at") or "")[:10] or None,
+        "env": given.get("env_vars") or {},
+        "test_command": command if isinstance(command, str) else " ".join(command),
+    }
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def environment_of(recipe: Recipe) -> dict[str, Any]:
@@ -93,6 +122,8 @@ def image_of(row: Mapping[str, Any]) -> str | None:
     for name in ("image", "image_name", "docker_image"):
         if isinstance(row.get(name), str) and row[name]:
             return str(row[name])
+    if row.get("dockerhub_tag"):  # SWE-bench Pro
+        return f"jefzda/sweap-images:{row['dockerhub_tag']}"
     instance = row.get("instance_id")
     if not isinstance(instance, str) or not re.fullmatch(r"[\w.-]+__[\w.-]+", instance):
         return None

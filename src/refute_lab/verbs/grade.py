@@ -138,8 +138,8 @@ class GradeOptions(RunOptions):
     )
     columns: Columns | None = parameter(
         None,
-        "Whose F→P, F→× and P→P the table has: SWT-Bench's as it is now, or those of the paper's"
-        " first version.",
+        "Whose figures the table has: SWT-Bench's as it is now (later), those of the paper's first"
+        " version (v1), or TDD-Bench Verified's tddScore (tdd).",
         by_name=True,
     )
 

@@ -125,6 +125,7 @@ def test_gold_and_others(bench: Bench) -> None:
         "coverage": 0.4,
         "coverage_success": 1.0,
         "coverage_other": 0.25,
+        "tdd_score": 0.2,
     }
     assert found["instances"][0]["golden"] == {"works": True, "missing": []}
     evidence = read_evidence(run, "shop-0")
