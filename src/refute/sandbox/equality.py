@@ -321,7 +321,13 @@ def _pyramid_surface(out: Any, expected: Any, args: tuple[Any, ...], atol: float
     return equal(out, expected, atol) or bool(abs(out - surface) <= atol)
 
 
+def _words(out: Any, expected: Any, args: tuple[Any, ...], atol: float) -> bool:
+    """The same words of text, however they are spaced (programs that print)."""
+    return type(out) is type(expected) is str and out.split() == expected.split()
+
+
 CHECKERS: dict[str, Checker] = {
+    "words": _words,
     "same_set": _same_set,
     "not_none": _not_none,
     "polynomial_root": _polynomial_root,

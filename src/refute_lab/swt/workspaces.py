@@ -47,10 +47,9 @@ def recipe_of_row(row: Mapping[str, Any]) -> Recipe:
     `install_config`, else from SWE-bench's fields (`repo`, `version`, `created_at`, `eval_script`,
     `image`). Raises `InputError`."""
     where = str(row.get("instance_id", "row"))
-    if row.get("install_config"):
-        environment = _of_install_config(row, where)
-    else:
-        environment = _object(row.get("environment"), where)
+    listed = row.get("install_config")
+    stated = _object(row.get("environment"), where) if not listed else None
+    environment = _of_install_config(row, where) if listed else stated
     if environment is not None:
         return _of_environment(environment, str(row.get("repo", "")), where, image_of(row))
     repo = str(row.get("repo", ""))
