@@ -126,6 +126,19 @@ def test_tests_that_import_a_named_file_are_run_unasked(
     assert "test_other" not in out
 
 
+def test_tests_that_import_its_package_are_run_unasked_too(refute: Run, project: Path) -> None:
+    """The function stands in a private module; it is developed where `setup.py` left its mark."""
+    (project / "made.egg-info").mkdir()
+    (project / "made.egg-info/PKG-INFO").touch()
+    (project / "made").mkdir()
+    (project / "made/__init__.py").write_text("from made._inner import Spans, rounds\n")
+    (project / "spans.py").rename(project / "made/_inner.py")
+    plant(project, "from spans", "from made", file=OWN)
+    plant(project, "count += 1", "count += 2", file="made/_inner.py")
+    status, _, err = refute("hunt", "made/_inner.py::rounds")
+    assert (status, "import it" in err) == (1, True)
+
+
 def test_tests_say_nothing_of_a_text_that_is_not_in_its_file(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,37 +68,39 @@ MOST_NEAR = 12
 
 
 def near_tests(modules: Sequence[Module]) -> tuple[Path, ...]:
-    """The test files of the modules' project that import one of them, as far as they are found in
-    a second; none of packages that are installed, and of a text that is not in its file, which the
-    tests would not run."""
+    """The test files of the modules' project that import one of them, then those that import a
+    package of theirs, as far as they are found in a second; none of packages that are installed,
+    and of a text that is not in its file, which the tests would not run."""
     until = time.monotonic() + FINDING
     saved = [one for one in modules if one.source.path.absolute() not in UNSAVED]
     places = [one.surroundings for one in saved]
     own = [one for one in places if not any(map(_holds_installed_packages, one.import_path[:1]))]
     names = {one.name for one in own}
+    packages = {".".join(parts[:size]) for name in names for parts in [name.split(".")]
+                for size in range(1, len(parts))}  # fmt: skip
     found: list[Path] = []
+    farther: list[Path] = []
     for root in dict.fromkeys(root for one in own for root in one.readable):
         for file in test_files(root):
             if time.monotonic() > until or len(found) == MOST_NEAR:
-                return tuple(found)
-            text = read_bounded(file)
-            found += [file] if any(imports_module(text, name) for name in names) else []
-    return tuple(found)
+                break
+            imported = imported_names(read_bounded(file))
+            if not names.isdisjoint(imported):
+                found.append(file)
+            elif not packages.isdisjoint(imported):
+                farther.append(file)
+    return (*found, *farther)[:MOST_NEAR]
 
 
-def imports_module(text: str, module: str) -> bool:
-    """Return whether a file imports a module, or something of it."""
-    if module.rpartition(".")[2] not in text:
-        return False
+def imported_names(text: str) -> set[str]:
+    """The modules that a file imports by their full names, and what it takes out of them."""
+    found: set[str] = set()
     for node in ast.walk(readable_module(text)):
-        if isinstance(node, ast.Import) and any(one.name == module for one in node.names):
-            return True
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            if node.module == module:
-                return True
-            if any(f"{node.module}.{one.name}" == module for one in node.names):
-                return True
-    return False
+        if isinstance(node, ast.Import):
+            found |= {one.name for one in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
+    return found
 
 
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
@@ -168,7 +170,7 @@ def _import_root(file: Path, top: Path, project: Path | None) -> Path:
             while (folder / "__init__.py").exists():
                 folder = folder.parent
             return folder
-        if folder in sources or _holds_installed_packages(folder):
+        if folder in sources or _holds_packages(folder):
             return folder
         if folder == project:
             named = folder != top and _names_own_folders(file, top, folder)
@@ -180,11 +182,14 @@ def _import_root(file: Path, top: Path, project: Path | None) -> Path:
 
 def _holds_installed_packages(folder: Path) -> bool:
     """Return whether packages are installed in a folder, or it is the standard library."""
-    if folder.name in ("site-packages", "dist-packages"):
+    if folder.name in ("site-packages", "dist-packages") or str(folder) in _STANDARD_LIBRARY:
         return True
-    if str(folder) in _STANDARD_LIBRARY:
-        return True
-    return any(folder.glob("*.dist-info")) or any(folder.glob("*.egg-info/PKG-INFO"))
+    return any(folder.glob("*.dist-info"))
+
+
+def _holds_packages(folder: Path) -> bool:
+    """Return whether packages are installed in a folder, or one is developed there."""
+    return _holds_installed_packages(folder) or any(folder.glob("*.egg-info/PKG-INFO"))
 
 
 _MOST_SETTINGS = 1 << 20  # bytes of a pyproject.toml
