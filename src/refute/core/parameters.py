@@ -15,7 +15,6 @@ from __future__ import annotations
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -160,6 +159,8 @@ def settable(classes: Iterable[type[Any]]) -> dict[str, Parameter]:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """`; did you mean temperature?`, or nothing where no name is near."""
+    from difflib import get_close_matches  # for a message alone
+
     near = get_close_matches(name.replace("-", "_"), known, 1)
     return f"; did you mean {near[0]}?" if near else ""
 

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
-from click.shell_completion import CompletionItem
 
 from refute.core.parameters import Parameter, nearest, pairs_of, parameters_of, settable
-from refute.core.storage import refuse_links
 from refute.errors import InputError
 from refute.models.asking import Asked
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from refute.core.methods import Level, MethodSpec
 
 
@@ -127,6 +127,8 @@ class _Output(click.Path):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Path:
         path = Path(super().convert(value, param, ctx))  # type: ignore[arg-type]
+        from refute.core.storage import refuse_links
+
         refuse_links(path)
         return path
 
@@ -145,6 +147,8 @@ class _Option(click.Option):
 class _Argument(click.Argument):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """A shell completes what is looked at as files and folders."""
+        from click.shell_completion import CompletionItem
+
         return [CompletionItem(incomplete, type="file")]
 
 
