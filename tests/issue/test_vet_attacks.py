@@ -54,9 +54,11 @@ def above(body: str) -> str:
     return in_code(CLAMP.replace("high:\n        return low", f"high:\n        {body}"))
 
 
-def vet(project: Project, fix: str, tests: str = REPRODUCES) -> Vetted:
+def vet(project: Project, fix: str, tests: str = REPRODUCES, near: int = 0) -> Vetted:
+    """The verdict by the reproducing tests alone, or by `near` files of existing tests, too."""
+    bounds = Bounds(test_seconds=120.0)
     with project.spawn() as workspace:
-        vetted = vet_fix(fix, tests, workspace, Bounds(test_seconds=120.0))
+        vetted = vet_fix(fix, tests, workspace, bounds, most_neighbours=near)
         assert not workspace.diff()
     return vetted
 
@@ -148,15 +150,15 @@ def test_an_object_that_equals_everything_is_not_fixed(
 
 
 def test_a_plugin_of_the_fixs_configuration_is_left_out(project: Project) -> None:
-    plugin = diff("shapes/plug.py", None, ALWAYS)
-    for path, text in {
+    settings = {
         "setup.cfg": "[tool:pytest]\naddopts = -p shapes.plug\n",
         "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-p shapes.plug'\n",
         "shapes.egg-info/entry_points.txt": "[pytest11]\nplug = shapes.plug\n",
-    }.items():
-        vetted = vet(project, plugin + diff(path, None, text))
-        assert vetted.verdict == "not fixed", path
-        assert path in vetted.notes[0]
+    }
+    fix = "".join(diff(path, None, text) for path, text in settings.items())
+    vetted = vet(project, diff("shapes/plug.py", None, ALWAYS) + fix)
+    assert vetted.verdict == "not fixed"
+    assert all(path in vetted.notes[0] for path in settings)
 
 
 def test_a_module_in_the_place_of_unittest(project: Project) -> None:
@@ -204,7 +206,7 @@ def test_a_link_out_of_the_tree_changes_nothing(project: Project, tmp_path: Path
 
 
 def test_moving_tests_away_breaks_nothing_and_hides_nothing(project: Project) -> None:
-    vetted = vet(project, RENAMED + above("return high"))
+    vetted = vet(project, RENAMED + above("return high"), near=8)
     assert vetted.neighbours == ("tests/test_line.py",)
     assert vetted.verdict == "fixed"
     assert "tests/test_line.py" in vetted.notes[0]
@@ -212,15 +214,14 @@ def test_moving_tests_away_breaks_nothing_and_hides_nothing(project: Project) ->
 
 def test_a_process_that_ends_or_skips_is_not_fixed(project: Project) -> None:
     assert vet(project, above("import os; os._exit(0)")).verdict == "not fixed"
-    skips = vet(
-        project, in_code(f"import pytest\npytest.skip('no', allow_module_level=True)\n{CLAMP}")
-    )
+    skipping = f"import pytest\npytest.skip('no', allow_module_level=True)\n{CLAMP}"
+    skips = vet(project, in_code(skipping), near=8)
     assert skips.verdict == "not fixed"
     assert any("do not run with it" in note for note in skips.notes)
 
 
 def test_huge_output_is_no_matter(project: Project) -> None:
-    vetted = vet(project, above("print('x' * 50_000_000); return high"))
+    vetted = vet(project, above("print('x' * 20_000_000); return high"))
     assert vetted.verdict == "fixed"
 
 

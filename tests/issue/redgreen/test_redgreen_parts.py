@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from refute.issue.context import estimated_tokens, likely_files, numbered
-from refute.issue.drafting.original import TrialRun, condensed, described, runnable_id, scrubbed
-from refute.issue.redgreen.excerpt import companions, excerpt, outline
+from refute.issue.drafting.original import TrialRun, described, runnable_id, scrubbed
+from refute.issue.redgreen.excerpt import companions, excerpt
 from refute.issue.redgreen.locate import (
     View,
     locate_prompt,
@@ -19,7 +19,6 @@ from refute.issue.redgreen.questions import read_readings, read_verdicts
 from refute.issue.redgreen.ranking import (
     Draft,
     TestOpinion,
-    agreed,
     behaviours,
     confidence,
     fix_scores,
@@ -38,10 +37,6 @@ SOURCE = (
 )
 
 
-def test_a_small_file_is_shown_whole() -> None:
-    assert excerpt("a = 1\nb = 2\n", 100) == "1 a = 1\n2 b = 2"
-
-
 def test_an_excerpt_shows_what_is_named_with_its_class() -> None:
     shown = excerpt(SOURCE, 300, query="nothing of it", named=["Shape.turn"], last=True)
     lines = shown.splitlines()
@@ -54,13 +49,6 @@ def test_an_excerpt_shows_what_is_named_with_its_class() -> None:
     assert "..." in lines
     number, _, text = lines[-1].partition(" ")
     assert SOURCE.splitlines()[int(number) - 1] == text
-
-
-def test_an_excerpt_goes_by_the_query_then() -> None:
-    shown = excerpt(SOURCE, 200, query="area of a Shape, a property")
-    assert "    @property" in shown
-    assert "def area" in shown
-    assert "helper_59" not in shown
 
 
 SUITE = (
@@ -95,16 +83,6 @@ def test_an_excerpt_brings_what_the_named_test_needs() -> None:
     assert sum("def filler" in text for text in texts) < 4, "the rest is not filled up"
 
 
-MIXED = (
-    "class Mixin:\n    data = 7\n\n\n"
-    + "".join(f"class Other{n}:\n    def run(self):\n        return {n}\n\n\n" for n in range(60))
-    + "class Tests(Mixin):\n    def check(self, x):\n        assert x\n\n"
-    "    def test_uses(self):\n        self.check(3)\n\n"
-    "    def test_else(self):\n        assert 1\n\n\n"
-    "class Last(Tests):\n    def run(self):\n        return 'last'\n"
-)
-
-
 def test_the_code_that_the_example_ran_into_is_likely() -> None:
     files = {f"lib/{name}.py": f"def {name}():\n    pass\n" for name in ("outer", "inner", "word")}
     files["tests/test_x.py"] = "def test_x():\n    assert 1\n"
@@ -123,21 +101,6 @@ def test_a_name_in_capitals_is_found_in_the_code() -> None:
     files["lib/z.py"] = "x = 1\n" * 200 + "n = environ['NUM_WORKERS']\n"
     said = "The workers crash when NUM_WORKERS is auto: workers crash"
     assert likely_files(said, files).code[0] == "lib/z.py"
-
-
-def test_a_qualified_name_does_not_bring_its_namesakes() -> None:
-    shown = excerpt(MIXED, 120, query="nothing", named=["Last.run"])
-    assert "return 'last'" in shown
-    assert sum("def run" in line for line in shown.splitlines()) == 1
-    shown = excerpt(MIXED, 120, query="nothing", named=["Nowhere.run"])
-    assert sum("def run" in line for line in shown.splitlines()) > 1, "then all of that name"
-
-
-def test_a_named_helper_brings_the_tests_that_call_it_and_the_base_of_its_class() -> None:
-    shown = excerpt(MIXED, 110, query="nothing", named=["Tests.check"])
-    assert "self.check(3)" in shown
-    assert "data = 7" in shown
-    assert "test_else" not in shown
 
 
 def test_of_a_named_definition_that_is_too_long_the_ends_are_shown() -> None:
@@ -173,15 +136,6 @@ def test_what_tests_take_from_the_files_beside_them() -> None:
 )
 def test_an_excerpt_of_anything_is_bounded(text: str) -> None:
     assert estimated_tokens(excerpt(text, 150, query="x", named=["y"])) <= 170
-
-
-def test_an_outline_is_bounded() -> None:
-    assert outline(SOURCE, 10_000).endswith("helper_59 Shape .area .turn last")
-    assert outline(SOURCE, 20).endswith("...")
-    assert outline(SUITE, 12, query="make nothing").startswith("Form")
-    few = "".join(f"    def m_{n}(self):\n        pass\n" for n in range(50)) + "def end(): pass\n"
-    assert outline(f"class A:\n{few}", 16, query="m_40") == "A ... .m_40 ... end"
-    assert outline("def (", 20) == ""
 
 
 FILES = {
@@ -231,13 +185,6 @@ def test_what_the_model_names_is_shown_and_no_other_test_file() -> None:
     assert [file["path"] for file in view.test_files] == ["tests/test_other.py"]
 
 
-def test_names_that_are_not_there_are_answered() -> None:
-    view = seen(
-        "clamp", FILES, "CODE: pkg/core.py: clamp, Shape.turn\nTEST: tests/test_other.py: x"
-    )
-    assert view.missing == ("Shape.turn in pkg/core.py", "x in tests/test_other.py")
-
-
 def test_fixtures_of_every_conftest_above_are_named_or_shown() -> None:
     files = FILES | {
         "tests/deep/test_more.py": "def test_x(paint): pass\n",
@@ -251,14 +198,6 @@ def test_fixtures_of_every_conftest_above_are_named_or_shown() -> None:
     view = seen("clamp", files, "TEST: tests/deep/test_more.py: test_x")
     assert "def paint" in view.test_files[-1]["numbered"]
     assert "fixture_7" in view.fixtures
-
-
-def test_helpers_for_tests_inside_of_a_package_are_code() -> None:
-    files = FILES | {"pkg/test/utils.py": "class TestContext:\n    def test_it(self): pass\n"}
-    likely = likely_files("TestContext", files)
-    assert "pkg/test/utils.py" in likely.code
-    assert "pkg/test/utils.py" not in likely.tests
-    assert read_places("TEST: pkg/test/utils.py", files)[0][0].path == "pkg/test/utils.py"
 
 
 def test_tests_near_the_likeliest_code_are_listed_though_their_words_are_others() -> None:
@@ -437,17 +376,6 @@ def test_what_fails_at_the_same_place_of_the_code_is_told_once() -> None:
     assert "These fail at the same place of the code:\n  t.py::u: E: b" in told
 
 
-def test_of_a_long_trace_the_tests_frame_and_what_is_said_stay() -> None:
-    frames = "".join(f'  File "lib.py", line {n}, in f{n}\n    f{n + 1}()\n' for n in range(99))
-    chained = f"KeyError: 1\n\nDuring handling of the above exception, another came:\n\n{OWN}"
-    short = condensed(f"{frames}{chained}{frames}AssertionError: Lists differ: {'x' * 5000}", 900)
-    assert short.startswith(OWN)
-    assert "in f98" in short
-    assert "in f50" not in short
-    assert "AssertionError: Lists differ: xxx" in short
-    assert len(short) < 1000
-
-
 # -- choosing --------------------------------------------------------------------------------------
 
 
@@ -484,35 +412,6 @@ def test_fixes_and_tests_vouch_for_one_another() -> None:
     )
 
 
-def test_the_order_of_falling_back() -> None:
-    drafts = [
-        draft(0, "a", {0: ""}, accepted=False),
-        draft(1, "b", {0: "b"}, accepted=None),
-        draft(2, "", {}),
-        draft(3, "c", {0: ""}),
-        draft(4, "d", {0: "d"}),
-    ]
-    drafts.append(draft(5, "e", {0: "e"}, accepted=False))
-    order = ranking(drafts, FIXES[:1])
-    assert [one.draft.number for one in order] == [4, 1, 5, 3, 0, 2]
-    assert [one.tier for one in order] == [0, 0, 3, 4, 4, 5]
-    assert confidence(order[-1], drafts, FIXES) == 0
-    none = ranking(drafts, [])
-    assert none[0].draft.number == 3, "without fixes the judge decides"
-    assert none[0].kept == ("c",)
-
-
-def test_what_breaks_counts_less_and_what_is_drawn_often_more() -> None:
-    broken = TestResult("old", "t.py", "failed")
-    fixes = [
-        CandidateFix(0, "a", broken=(broken,)),
-        CandidateFix(1, "b", answers=frozenset({1, 2, 3})),
-        CandidateFix(2, "c", rejected="no"),
-    ]
-    drafts = [draft(0, "a", {0: "a", 1: "a", 2: "a"})]
-    assert fix_scores(drafts, fixes) == {0: 0.5, 1: 3.0}
-
-
 def test_what_every_fix_breaks_is_held_against_none() -> None:
     old, other = (TestResult(id, "t.py", "failed") for id in ("old", "other"))
     one = CandidateFix(0, "a", broken=(old,), answers=frozenset({1}))
@@ -543,26 +442,6 @@ def test_what_only_some_readings_meet_is_dropped() -> None:
     assert best.kept == ("a", "b", "c"), "the other reading is not believed"
 
 
-def test_when_no_further_answer_would_change_the_outcome() -> None:
-    fixes = FIXES[:1]
-    good, other = draft(0, "a", {0: "a"}, accepted=None), draft(1, "b", {0: ""}, accepted=None)
-    assert agreed(ranking([good], fixes))
-    assert agreed(ranking([good, draft(1, "", {})], fixes)), "one that says nothing"
-    assert not agreed(ranking([good, other], fixes)), "they disagree"
-    assert agreed(ranking([good, replace(other, accepted=False)], fixes)), "it was judged"
-    assert not agreed(ranking([other], fixes))
-    assert not agreed(ranking([good], [])), "no fix says anything"
-    assert not agreed(ranking([replace(good, route="snippet")], fixes))
-
-
-def test_confidence_counts_behaviours_and_drafts_once() -> None:
-    drafts = [draft(n, "a", {0: "a", 1: "a"}) for n in range(2)]
-    one = behaviours(FIXES[:2], drafts)
-    assert len(one) == 1
-    assert confidence(ranking(drafts, one)[0], drafts, one) == pytest.approx(3 / 4)
-    assert confidence(ranking(drafts[:1], one)[0], drafts[:1], one) == pytest.approx(2 / 3)
-
-
 def test_what_the_judge_refuses_is_left_out() -> None:
     one = draft(0, "ab", {0: "ab", 1: "ab"})
     tests = [replace(r, id=f"t.py::test_{r.id}") for r in one.trial.asserted]
@@ -591,10 +470,3 @@ def test_a_passing_test_that_fixes_break_is_dropped() -> None:
     rows = {fix: {**row, "now": "fail"} for fix, row in one.rows.items()}
     (best,) = ranking([replace(one, rows=rows)], FIXES)
     assert best.dropped == ("now",)
-
-
-def test_ties_prefer_what_is_judged_then_more_tests_then_the_earlier() -> None:
-    plain, more = (draft(n, red, {0: red}, accepted=None) for n, red in enumerate(("a", "abc")))
-    judged = draft(2, "a", {0: "a"})
-    order = ranking([plain, more, judged, draft(3, "a", {0: "a"}, accepted=None)], FIXES[:1])
-    assert [one.draft.number for one in order] == [2, 1, 0, 3]
