@@ -20,7 +20,7 @@ from ..diffing.repositories import commit
 Run = Callable[..., tuple[int, str, str]]
 
 OWN = "tests/test_spans.py"
-COUNTED = ("--budget", 600, "--set", "max_candidates=400")
+COUNTED = ("--budget", 600, "--set", "max_candidates=120")
 """However fast the machine is."""
 
 SPANS = """\
@@ -111,13 +111,13 @@ def plant(project: Path, old: str, new: str, *, file: str = "spans.py") -> None:
     (project / file).write_text(text.replace(old, new))
 
 
-@pytest.mark.parametrize(("target", "verdict"), [("spans.py", "fixed"), (".", "cannot tell")])
+@pytest.mark.parametrize(("target", "verdict"), [("spans.py", "wrong"), (".", "cannot tell")])
 def test_tests_that_import_a_named_file_are_run_unasked(
     refute: Run, project: Path, target: str, verdict: str
 ) -> None:
     plant(project, "count += 1", "count += 2")
     (project / "tests/test_other.py").write_text("def test_other():\n    assert False\n")
-    _, out, err = refute("debug", target, *COUNTED, "--json")
+    _, out, err = refute("hunt", target, "--json")
     document = json.loads(out)
     files = document.get("files", [document])
     told = {one["function"]: one["state"] for file in files for one in file["functions"]}
@@ -296,24 +296,18 @@ def test_a_fix_with_a_rival_is_proposed(refute: Run, project: Path) -> None:
     assert "does otherwise with less(" in "".join(json.loads(out)["reservations"])
 
 
-@pytest.mark.parametrize(
-    "attack",
-    [
-        "import _pytest.python\n_pytest.python.Function.runtest = lambda self: None\n",
-        "import pathlib\nfor file in pathlib.Path('tests').glob('*.py'):\n"
-        "    file.write_text('def test_rounds():\\n    pass\\n')\n",
-    ],
-    ids=["for-itself", "for-those-after-it"],
-)
-def test_a_fix_of_a_models_that_meddles_with_the_tests(project: Path, attack: str) -> None:
+def test_a_fix_of_a_models_that_meddles_with_the_tests(project: Path) -> None:
+    """With its own tests, and with those after it."""
     plant(project, "count += 1", "count += 2")
+    wrong = (project / "spans.py").read_text()
+    runner = "import _pytest.python\n_pytest.python.Function.runtest = lambda self: None\n"
+    files = "import pathlib\nfor file in pathlib.Path('tests').glob('*.py'):\n"
+    files += "    file.write_text('def test_rounds():\\n    pass\\n')\n"
     with project_suite([Path("tests")], [Path("spans.py")], None) as suite:
         red = [one.id for one in suite.tests if one.failed]
         repair = ProjectRepair(suite, "spans.py", 1)
-        wrong = (project / "spans.py").read_text()
-        told = [
-            repair.confirmed(code, [], red, foreign=True)[0] for code in (attack + wrong, wrong)
-        ]
+        codes = (runner + wrong, files + wrong, wrong)
+        told = [repair.confirmed(code, [], red, foreign=True)[0] for code in codes]
         assert red
         assert all(told), told
         assert repair.confirmed(SPANS, [], red, foreign=True) == ("", "")
