@@ -51,19 +51,16 @@ def ceilings() -> dict[str, int]:
 
 
 def _code_lines(text: str) -> int:
-    strings: set[int] = set()
-    for node in ast.walk(ast.parse(text)):
-        body = getattr(node, "body", None)
-        for one in body if isinstance(body, list) else ():
-            if isinstance(one, ast.Expr) and _is_text(one.value):
-                strings.update(range(one.lineno, (one.end_lineno or one.lineno) + 1))
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    held = (token for token in tokens if token.type not in _LAYOUT)
-    return len({n for one in held for n in range(one.start[0], one.end[0] + 1)} - strings)
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+    lines: set[int] = set()
+    statement: list[tokenize.TokenInfo] = []
+    for one in tokenize.generate_tokens(io.StringIO(text).readline):
+        if one.type not in _LAYOUT:
+            statement.append(one)
+        elif one.type in (tokenize.NEWLINE, tokenize.ENDMARKER):
+            if any(token.type != tokenize.STRING for token in statement):  # else a docstring
+                lines.update(n for held in statement for n in range(held.start[0], held.end[0] + 1))
+            statement = []
+    return len(lines)
 
 
 def _sizes() -> dict[str, int]:

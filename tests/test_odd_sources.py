@@ -88,7 +88,6 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     "command",
     [
-        ("hunt", "odd", "--budget", "0.2", "--jobs", "1", "-n", "1"),
         ("debug", "odd", "--budget", "0.2", "--jobs", "1"),
         ("diff", "--budget", "0.2", "--jobs", "1"),
         ("gate", "--no-behaviour"),
@@ -104,7 +103,7 @@ def test_no_verb_breaks(
     assert status in (0, 1, 4, 5, 6), said.err
     assert "internal error" not in said.out + said.err
     assert "Traceback" not in said.out + said.err
-    if command[0] in ("hunt", "debug", "diff"):
+    if command[0] in ("debug", "diff"):
         assert "fine" in said.out
         assert "chain" in said.out
 

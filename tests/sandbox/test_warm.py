@@ -255,7 +255,7 @@ AT_IMPORT = {
 def test_attack_at_import(box: LocalSandbox, name: str) -> None:
     start = time.monotonic()
     for number in range(2):
-        found = run(box, AT_IMPORT[name], number, wall=0.8)
+        found = run(box, AT_IMPORT[name], number, cpu=0.2, wall=0.8)
         if isinstance(found, Returned) and name not in ("no marshal", "patched frames"):
             assert found.value == number, "another job's"
     assert time.monotonic() - start < 25, "it hangs"

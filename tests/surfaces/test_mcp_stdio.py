@@ -89,23 +89,19 @@ def test_only_the_protocol_is_on_stdout(tmp_path: Path) -> None:
     assert (rest, code) == ("", 0)
 
 
-@pytest.mark.parametrize(
-    ("line", "id", "code"),
-    [
-        (r'{"jsonrpc": "2.0", "id": 5, "method": "ping", "params": {"a": "\ud800"}}', 5, -32700),
-        ('{"jsonrpc": "2.0", "id": "x", "method": 7}', "x", -32600),
-        ('{"jsonrpc": "2.0", "id": 5', None, -32700),
-        ("[" * 100_000, None, -32700),
-        ("[]", None, -32600),
-    ],
-)
-def test_what_is_no_message_is_answered(tmp_path: Path, line: str, id: Any, code: int) -> None:
+def test_what_is_no_message_is_answered(tmp_path: Path) -> None:
     """The next one is answered, too."""
-    answers, _, _ = exchange(tmp_path, INITIALIZE, line, said(id=9, method="ping"))
-    assert [one["id"] for one in answers] == [1, id, 9]
-    assert answers[1]["error"]["code"] == code
-    assert "\n" not in answers[1]["error"]["message"]
-    assert "result" in answers[2]
+    lines = {
+        r'{"jsonrpc": "2.0", "id": 5, "method": "ping", "params": {"a": "\ud800"}}': (5, -32700),
+        '{"jsonrpc": "2.0", "id": "x", "method": 7}': ("x", -32600),
+        '{"jsonrpc": "2.0", "id": 5': (None, -32700),
+        "[" * 100_000: (None, -32700),
+        "[]": (None, -32600),
+    }
+    (_, *answers, last), _, _ = exchange(tmp_path, INITIALIZE, *lines, said(id=9, method="ping"))
+    assert [(one["id"], one["error"]["code"]) for one in answers] == [*lines.values()]
+    assert not any("\n" in one["error"]["message"] for one in answers)
+    assert (last["id"], "result" in last) == (9, True)
 
 
 def test_configurations_start_this_command() -> None:
