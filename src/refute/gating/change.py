@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -133,6 +133,9 @@ class Change:
     def workspace(self) -> Iterator[Workspace]:
         """A private workspace at the base. Raises `WorkspaceUnavailable`."""
         base = prepare(str(self.store), self.base, self.recipe, checkout=self.root)
+        if base.recipe.runner == "pytest":  # of failures the probe tells; pytest's texts take long
+            options = (*base.recipe.options, "--tb=no")
+            base = replace(base, recipe=replace(base.recipe, options=options))
         with open_local(base) as workspace:
             yield workspace
 

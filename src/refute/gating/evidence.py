@@ -10,9 +10,10 @@ bare        all but what decides how tests run
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -82,10 +83,10 @@ def gathered(
     former = _former_test_files(change)
     near = _near(change, workspace, neighbours, {*changed, *former}) if change.changes_code else ()
     near = (*near, *(one for one in also if one not in (*changed, *near)))
-    weigh = names_to_weigh(change)
     before = selection_of((*former, *near))
     calls, asked = list[dict[str, Any]](), list[dict[str, Any]]()
     watched = [one for one in (*former, *near) if "::" not in one]
+    weigh = names_to_weigh(change, _texts(workspace, [one for one in watched if one in near]))
     look = partial(watch_tests, files=watched, only=tuple(weigh or ()))
     weighing = weigh is None or bool(weigh)
     differs = change.changes_code or weighing
@@ -108,9 +109,11 @@ def gathered(
         if weighing:
             from refute.gating.strength import weakened
 
-            weighed = weakened(
-                change, workspace, calls_of(calls), (*former, *near), (*changed, *near)
-            )
+            # A test that mentions nothing that differs notices in both states the same, so of the
+            # old ones only the others run; so of the new ones where these notice all.
+            files = (*former, *near), (*changed, *near)
+            was, now = _named(kept, weigh), _named(new, weigh)
+            weighed = weakened(change, workspace, calls_of(calls), was or files[0], (now, files[1]))
     except WorkspaceUnavailable as error:
         notes.append(f"whether tests demand what they did cannot be told: {error}")
     propped = _propped(runs, new, changed)
@@ -136,6 +139,20 @@ def _all_pass(kept: TestReport) -> bool:
     on the new one."""
     passed = all(one.outcome == "passed" for one in kept.results)
     return passed and kept.status == "finished" and kept.trusted and bool(kept.results)
+
+
+def _named(report: TestReport, names: Collection[str] | None) -> tuple[str, ...]:
+    """pytest's ids, without parameters, of the tests that have one of the names."""
+    ids = [one.id.partition("[")[0] for one in report.results if one.phase != "collect"]
+    if names is None or not all("::" in id for id in ids):
+        return ()
+    return tuple(dict.fromkeys(id for id in ids if name_of(id) in names))
+
+
+def _texts(workspace: Workspace, files: Iterable[str]) -> Iterator[str]:
+    for path in files:
+        with contextlib.suppress(OSError):
+            yield workspace.read(path).decode("utf-8", "replace")
 
 
 def _propped(runs: Runs, new: TestReport, changed: Sequence[str]) -> tuple[str, ...]:

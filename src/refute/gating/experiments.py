@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import ast
 import base64
+import contextlib
 import random
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from refute.diffing.definitions import Definition, Definitions, definitions
@@ -34,7 +36,8 @@ from refute.issue.observed_calls import (
 from refute.source.syntax import Function, first_line, parse_module, readable_module
 from refute.workspace.contract import TestReport, TestSelection, Workspace
 from refute.workspace.control import MOST, plant, unseen
-from refute.workspace.running import statuses
+from refute.workspace.running import NO_TESTS, statuses
+from refute.workspace.testruns import NotStarted
 
 if TYPE_CHECKING:
     from refute.gating.strength import Variant
@@ -61,6 +64,8 @@ class Disguised:
     names: frozenset[str]
     """Data that is changed or new, classes whose heads are, and functions that are gone; `<module>`
     where what only runs is."""
+    only_bodies: bool
+    """True if nothing but functions differs: knocked out, the module is as it was."""
 
 
 def functions_of(text: str) -> dict[str, Function]:
@@ -122,7 +127,8 @@ def _disguised(before: str, after: str) -> Disguised:
     names |= {"<module>"} if _runs(old) != _runs(new) else set()
     lines = definitions(parse_module(text), "").functions
     chosen = {str(first_line(node)): name for name in changed for node in lines[name].nodes}
-    return Disguised(_line(text), _line(ast.unparse(out)), chosen, frozenset(names))
+    as_before = ast.dump(out) == ast.dump(old)
+    return Disguised(_line(text), _line(ast.unparse(out)), chosen, frozenset(names), as_before)
 
 
 def _rename_locals(function: Function) -> None:
@@ -198,18 +204,36 @@ def turned(
     modules, unknown = disguised(runs.change)
     tested = tuple(dict.fromkeys(one.file for one in new.results if one.file))
     trial = _Trial(runs, tuple(candidates), modules, tested)
-    knocked_out = statuses(runs.run("new", alone(candidates), trial.knock_out))
+    # Where nothing but functions differs, the new text with the old functions is the old code, on
+    # which the candidates failed (`red`): no second run of it is needed.
+    as_before = modules.keys() == {*runs.change.code_files} and all(
+        one.only_bodies for one in modules.values()
+    )
+    knocked_out = statuses(
+        NO_TESTS if as_before else runs.run("new", alone(candidates), trial.knock_out)
+    )
     ids, files = {one.id for one in candidates}, alone(candidates).files
     passing = [one for one in new.results if one.id in ids and one.outcome == "passed"]
     chance, planted, rows = random.SystemRandom(), list[Any](), list[dict[str, Any]]()
     chosen = chance.sample(passing, min(MOST, len(passing)))
 
-    def prepare(workspace: Workspace) -> None:
-        planted.extend(plant(workspace, chosen, files, chance, beside=True))
+    def prepare(workspace: Workspace, narrow: bool) -> TestSelection | None:
+        planted[:], rows[:] = plant(workspace, chosen, files, chance, beside=True), []
         trial.disguise(workspace)
+        failures = [id for one in planted for id in one.ids]
+        return TestSelection(files, (*sorted(ids), *failures)) if narrow else None
 
-    report = runs.run("new", TestSelection(files), prepare, rows)
-    after, calls = statuses(report), calls_of(rows)
+    # Each failure would run with all parameters of its test: so first by pytest's ids. All of the
+    # files run where one test needs another, or an id is none.
+    report = NO_TESTS
+    for narrow in (True, False) if all("::" in id for id in ids) else (False,):
+        with contextlib.suppress(*[NotStarted] * narrow):
+            look = partial(prepare, narrow=narrow)
+            report = runs.run("new", TestSelection(files), look, rows)
+        after = statuses(report)
+        if all(after.of(one.id, one.file) == "pass" for one in candidates):
+            break
+    calls = calls_of(rows)
     green = {one.id for one in chosen if after.of(one.id, one.file) == "pass"}
     meddled = unseen(report, planted, green)
     told = "cannot be analysed, so nothing can be told of it: "

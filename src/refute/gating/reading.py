@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from refute.diffing.changes import Changes
+from refute.diffing.definitions import definitions
 from refute.diffing.trees import is_changelog
 from refute.gating.change import Change
 from refute.gating.experiments import functions_of
@@ -130,39 +130,74 @@ class Words:
         return ""
 
 
-def names_to_weigh(change: Change) -> frozenset[str] | None:
+def names_to_weigh(change: Change, beside: Iterable[str] = ()) -> frozenset[str] | None:
     """Names of the tests whose old version may have demanded something else: those whose text
-    differs; None: all, since something differs that tests share."""
-    names, everything = set[str](), False
+    differs, or that mention what differs; None: all, for what differs counts unmentioned.
+    `beside`: texts of other test files that run."""
+    old, new = dict[str, set[_Piece]](), dict[str, set[_Piece]]()
     for path in touched_files(change.tests):
-        old, new = change.before.get(path), change.after.get(path)
-        if old is None:
-            continue
-        if new is None or not path.endswith(".py"):
-            everything = True
-            continue
-        was, now = _pieces(old), _pieces(new)
-        other = {name for name in was if was[name] != now.get(name)}
-        names |= other
-        everything |= any(not name.lower().startswith("test") for name in other)
-    return None if everything else frozenset(names)
+        was, now = change.before.get(path), change.after.get(path)
+        if was is not None and (now is None or not path.endswith(".py")):
+            return None
+        _add_pieces(was or "", old)
+        _add_pieces(now or "", new)
+    differing = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
+    for text in beside:
+        _add_pieces(text, old)
+    weighed, todo = differing & old.keys(), differing
+    while todo:
+        todo = {name for name, pieces in old.items() if name not in weighed
+                and any(mentioned & differing for _, mentioned in pieces)}  # fmt: skip
+        weighed |= todo
+        differing |= todo
+    return None if any(map(_COUNTS.match, differing)) else frozenset(weighed)
 
 
-def _pieces(text: str) -> Mapping[str, list[str]]:
-    """Name of a function or of data -> what binds it; "" -> what else is done at the top."""
-    tree, found = readable_module(text), defaultdict[str, list[str]](list)
-    found[""] = [] if tree.body else [text]
-    for node in ast.walk(tree):
-        if isinstance(node, Function):
-            found[node.name].append(ast.dump(node))
-    for top in tree.body:
-        if isinstance(top, Function | ast.ClassDef | ast.Import | ast.ImportFrom):
-            continue
-        targets = top.targets if isinstance(top, ast.Assign) else [ast.Tuple([], ast.Load())]
-        for target in targets:
-            name = target.id if isinstance(target, ast.Name) else ""
-            found[name].append(ast.dump(top))
-    return found
+_Piece = tuple[str, frozenset[str]]
+"""What binds a name, and the names that it mentions."""
+_COUNTS = re.compile(r"(?i)$|(async)?_?(set_?up|tear_?down)|pytest_|pytestmark|load_tests|__")
+"""Names of what counts unmentioned; "": what only runs, and fixtures for all tests."""
+
+
+def _add_pieces(text: str, known: dict[str, set[_Piece]]) -> None:
+    """Add what a text defines and runs, by names without owners."""
+    tree = readable_module(text)
+    found = definitions(tree, "")
+    nodes: list[tuple[str, ast.AST]] = [("", one) for one in tree.body if not _defines(one)]
+    nodes += [(name, one) for name, it in found.functions.items() for one in it.nodes]
+    nodes += [(name, one) for name, those in found.bindings.items() for one in those]
+    for name, classes in found.classes.items():
+        nodes += [(name, part) for one in classes for part in (*one.bases, *one.decorator_list)]
+        known.setdefault(name.rpartition(".")[2], set())
+    for name, node in nodes:
+        *owners, plain = name.split(".")
+        told = {plain, *([""] if "autouse" in map(_mention, ast.walk(node)) else [])}
+        mentioned = frozenset(map(_mention, ast.walk(node))) - {"", plain}
+        for one in told:
+            known.setdefault(one, set()).add((ast.dump(node), mentioned | {*owners}))
+    if text.strip() and not tree.body:
+        known.setdefault("", set()).add((text, frozenset()))
+
+
+def _defines(node: ast.stmt) -> bool:
+    """Return whether all that a statement does is to bind names, or nothing."""
+    match node:
+        case ast.Assign(targets=targets):
+            return all(isinstance(one, ast.Name | ast.Tuple) for one in targets)
+        case ast.Expr(value):
+            return isinstance(value, ast.Constant)
+    binds = Function | ast.ClassDef | ast.AnnAssign | ast.Import | ast.ImportFrom
+    return isinstance(node, binds)
+
+
+def _mention(node: ast.AST) -> str:
+    """The name that a node mentions: fixtures are parameters, and may be texts."""
+    match node:
+        case ast.Name(name) | ast.Attribute(attr=name) | ast.arg(name) | ast.keyword(str(name)):
+            return name
+        case ast.Constant(str(text)) if text.isidentifier():
+            return text
+    return ""
 
 
 def told_words(

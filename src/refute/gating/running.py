@@ -170,12 +170,12 @@ class Runs:
 
     def run(
         self, state: State, tests: TestSelection,
-        prepare: Callable[[Workspace], object] | None = None,
+        prepare: Callable[[Workspace], TestSelection | None] | None = None,
         calls: list[dict[str, Any]] | None = None,
     ) -> TestReport:  # fmt: skip
         """Run the tests in a state; one whose parts do not apply by themselves holds no test.
 
-        `prepare`: changes the tree before. `calls`: receives what was watched. Raises
+        `prepare`: as `run_on` has it. `calls`: receives what was watched. Raises
         `WorkspaceUnavailable`."""
         if not tests.files:
             return NO_TESTS

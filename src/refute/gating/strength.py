@@ -33,7 +33,7 @@ from refute.gating.change import Change
 from refute.gating.experiments import functions_of
 from refute.gating.running import Lost, Weighed
 from refute.hardening.mutants import Mutant, edit_of, mutants_of_call
-from refute.hardening.testing import Trial, run_on_mutants
+from refute.hardening.testing import Fate, Trial, run_on_mutants
 from refute.issue.observed_calls import Call, name_of, write_sources
 from refute.source.syntax import Function, readable_module
 from refute.workspace.contract import Workspace
@@ -177,9 +177,16 @@ def _of_numbers(
     module: Module, name: str, function: Function, node: ast.AST, known: Counter[str]
 ) -> Iterator[Variant]:
     """Of each number that the old module does not hold, the next one and the one before."""
+    often = set[ast.AST]()
     for one in ast.walk(node):
         match one:
-            case ast.Constant(value=int() | float() as value) if type(value) is not bool:
+            case ast.Compare(ast.BinOp(_, ast.Mod(), ast.Constant(int(by)) as node), _, others) if (
+                by * SPECIAL <= 1
+            ):
+                often |= {node, *others}  # `n % 2 == 0` holds for many values, whichever these are
+            case ast.Constant(int() | float() as value) if type(value) is not bool:
+                if one in often:
+                    continue
                 edits = [edit_of(module.text, function, one, repr(v)) for v in _others(value)]
                 if not known[_text(one)] and None not in edits:
                     found = (Mutant(module, name, function, edit) for edit in edits if edit)
@@ -361,31 +368,32 @@ SECONDS = 120.0
 
 def weakened(
     change: Change, workspace: Workspace, calls: Sequence[Call], before: Sequence[str],
-    after: Sequence[str],
+    after: Sequence[Sequence[str]],
 ) -> Weighed:  # fmt: skip
     """Return what the tests of `before` noticed as they were, and those of `after` do not. `calls`:
-    of the tests as they were, on the new code. Raises `WorkspaceUnavailable`."""
-    drawn = _mutants(workspace, (change.patch,), calls)
-    mutants = [one for one, _ in drawn]
+    of the tests as they were, on the new code. `after`: the likeliest tests first, then all. Raises
+    `WorkspaceUnavailable`."""
+    mutants = _mutants(workspace, (change.patch,), calls)
     if not mutants:
         return Weighed()
     old = _run(workspace, (change.code,), before, mutants)
     noticed = [place for place, fate in old.fates.items() if fate.state == "killed" and fate.by]
-    chosen = [mutants[place] for place in noticed]
-    if not chosen:
-        return Weighed()
-    new = _run(workspace, (change.patch,), after, chosen)
-    if not new.tests:
-        raise WorkspaceUnavailable(new.reason)
+    fates = dict.fromkeys(noticed, Fate("unreached"))
+    for tests in after:
+        left = [place for place in noticed if fates[place].state not in ("killed", "timeout")]
+        if left and tests:
+            new = _run(workspace, (change.patch,), tests, [mutants[place] for place in left])
+            if not new.tests and tests is after[-1]:
+                raise WorkspaceUnavailable(new.reason)
+            fates.update((left[place], fate) for place, fate in new.fates.items())
     found, gone, kept = dict[str, Lost](), set[str](), set[str]()
-    for place, number in enumerate(noticed):
-        fate = new.fates[place]
-        kept |= drawn[number][1]
+    for place, fate in fates.items():
+        one, by = mutants[place], old.fates[place].by
+        kept |= one.tests
         if fate.state in ("survived", "unreached"):
-            one, by = mutants[number], old.fates[number].by
             what = f"nothing notices any more where {one.edit.operator}"
             found.setdefault(by, Lost(by, what, one.qualname.rpartition(".")[2]))
-            gone |= drawn[number][1]
+            gone |= one.tests
     return Weighed(tuple(found.values()), frozenset(kept - gone))
 
 
@@ -405,11 +413,8 @@ def kill_nothing(
     `WorkspaceUnavailable`."""
     names = {name_of(id) for id in ids}
     own = [call for call in calls if call.test in names and call.chosen]
-    mutants = [
-        one
-        for one, _ in _mutants(workspace, (change.patch,), own)
-        if "raises" not in one.edit.operator
-    ]
+    drawn = _mutants(workspace, (change.patch,), own)
+    mutants = [one for one in drawn if "raises" not in one.edit.operator]
     if not mutants:
         return ()
     fates = _run(workspace, (change.patch,), ids, mutants).fates.values()
@@ -428,10 +433,8 @@ def _run(
         return run_on_mutants(workspace, there, mutants, seconds=SECONDS) if there else Trial()
 
 
-def _mutants(
-    workspace: Workspace, patches: Sequence[str], calls: Iterable[Call]
-) -> list[tuple[Mutant, set[str]]]:
-    """Mutants of the calls, in turn one of each; and which tests make the call."""
+def _mutants(workspace: Workspace, patches: Sequence[str], calls: Iterable[Call]) -> list[Mutant]:
+    """Mutants of the calls, in turn one of each."""
     makers: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     by_file: dict[str, list[tuple[Call, set[str]]]] = defaultdict(list)
     for call in calls:
@@ -449,7 +452,6 @@ def _mutants(
                 continue
             module, functions = Module(file, "", text, Definitions(), {}, ()), functions_of(text)
             rows += [
-                [(mutant, tests) for mutant in mutants_of_call(module, functions, call)]
-                for call, tests in own
+                mutants_of_call(module, functions, call, frozenset(tests)) for call, tests in own
             ]
     return list(islice(in_turn(rows), MOST_MUTANTS))

@@ -302,6 +302,8 @@ class Mutant:
     node: Function
     """The function as it is."""
     edit: Edit
+    tests: frozenset[str] = frozenset()
+    """Names of the tests that make the call that it is for."""
 
     @property
     def file(self) -> str:
@@ -421,8 +423,11 @@ def _mixed(ones: list[Mutant], rng: random.Random) -> list[Mutant]:
 MOST_OF_A_CALL = 12
 
 
-def mutants_of_call(module: Module, functions: Mapping[str, Function], call: Call) -> list[Mutant]:
-    """The mutants of a call; none where the module has several functions that it may be of."""
+def mutants_of_call(
+    module: Module, functions: Mapping[str, Function], call: Call, tests: frozenset[str]
+) -> list[Mutant]:
+    """The mutants of a call that tests make; none where the module has several functions that it
+    may be of."""
     nodes = [node for name, node in functions.items()
              if name.rpartition(".")[2] == call.function.rpartition(".")[2]
              and [*call.given] == _parameters(node)]  # fmt: skip
@@ -444,7 +449,7 @@ def mutants_of_call(module: Module, functions: Mapping[str, Function], call: Cal
         operator = f"{call.function}({shown}) {told}"
         lines = node.lineno, node.end_lineno or node.lineno
         edit = Edit(operator, start, start, new, number, lines)
-        found.append(Mutant(module, call.function, node, edit))
+        found.append(Mutant(module, call.function, node, edit, tests))
     return found
 
 

@@ -81,8 +81,8 @@ def run_on_mutants(
     seconds: float,
     jobs: int = 1,
 ) -> Trial:
-    """Run the tests of `files` on each mutant, for at most about so many seconds, two fifths of
-    them for the code as it is. Raises `WorkspaceUnavailable`."""
+    """Run the tests of `files` on each mutant, its own tests first, for at most about so many
+    seconds, two fifths of them for the code as it is. Raises `WorkspaceUnavailable`."""
     plan = {
         "job": "mutants",
         "files": {one.file: one.module.text for one in mutants},
@@ -95,6 +95,7 @@ def run_on_mutants(
                 "start": one.edit.start,
                 "end": one.edit.end,
                 "new": one.edit.new.decode(),
+                "tests": sorted(one.tests),
             }
             for place, one in enumerate(mutants)
         ],

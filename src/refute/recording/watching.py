@@ -67,6 +67,7 @@ def watch(
     if data and not watcher.data:
         sys.addaudithook(watcher.opened)
     watcher.data.update(data)
+    watcher.passed_by.clear()
     sys.settrace(watcher.called)
 
 
@@ -81,6 +82,8 @@ class _Watcher:
         self.data: set[str] = set()
         self.only: set[str] = set()
         self.own: dict[str, bool] = {}
+        self.passed_by: set[str] = set()
+        """Files of which no call counts: most calls are pytest's own."""
 
     def is_own(self, code: CodeType) -> bool:
         """Return whether code belongs to the tree, and not to a test."""
@@ -122,6 +125,12 @@ class _Watcher:
     def called(self, frame: FrameType, event: str, _: Any) -> Any:
         """The trace function: of what is not chosen, nothing but the call is seen."""
         code, back = frame.f_code, frame.f_back
+        file = code.co_filename
+        if file in self.passed_by:
+            return None
+        if file not in self.files and file[:1] != "<" and not self.is_own(code):
+            self.passed_by.add(file)
+            return None
         name = self.chosen(frame) if event == "call" else None
         more: dict[str, Any] = {"chosen": name is not None} if self.top else {}
         if self.top and name is None and event == "call" and code.co_name != "<module>":
@@ -138,12 +147,11 @@ class _Watcher:
         self.left -= 1
         frame.f_trace_lines = False
         if self.top:
-            file = os.path.relpath(code.co_filename, self.top)
-            more.update(file=file, call=_call(frame), paths=sys.path)
+            more.update(file=os.path.relpath(file, self.top), call=_call(frame), paths=sys.path)
             more["whole"] = _arguments(frame)
-            names = self.files.get(code.co_filename, {}).values()
+            names = self.files.get(file, {}).values()
             held = [frame.f_globals[name] for name in names if name in frame.f_globals]
-            more["replaced"] = any(_is_replaced(one, code.co_filename) for one in held)
+            more["replaced"] = any(_is_replaced(one, file) for one in held)
             more["starts anew"] = bool(code.co_flags & STARTS_ANEW)
         row = {"test": test, "function": name, "number": number, "given": _arguments(frame, 1)}
         row.update(more)

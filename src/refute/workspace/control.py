@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import copy
 import random
+import re
 import string
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -53,6 +54,8 @@ class Planted:
     """Random name of a copy -> name of the test that it is a copy of."""
     alone: frozenset[str]
     """Random names of the tests that call nothing."""
+    ids: tuple[str, ...]
+    """pytest's ids of all failures that have a random name."""
 
 
 def turned_green(
@@ -143,6 +146,7 @@ def _plant(
             wanted.setdefault(names_of(result.id), set()).add(result.id)
     replaced: set[str] = set()
     copies: dict[str, str] = {}
+    named = list[str]()
     for owner, node, names in list(_definitions(module)):
         ids = wanted.get(names, set()) | wanted.get(("", *names[-2:]), set())
         if not ids:
@@ -150,17 +154,21 @@ def _plant(
         variants = _variants(node, chance)
         chance.shuffle(variants)
         for other in variants if beside else variants[1:]:
-            other.name += f"_{_word(chance)}"
+            added = f"_{_word(chance)}"
+            other.name += added
             copies[other.name] = node.name
+            named += (added.join(re.split(r"(?=\[|$)", id, maxsplit=1)) for id in sorted(ids))
         at = owner.body.index(node)
         owner.body[at : at + 1] = [node, *variants] if beside else variants
         replaced |= set() if beside else ids
     try:
         text = ast.unparse(ast.fix_missing_locations(module))
     except (ValueError, RecursionError):
-        replaced, copies = set(), {}
-    alone, alone_names = _alone(chance)
-    return Planted(f"{text}\n\n{alone}", frozenset(replaced), copies, frozenset(alone_names))
+        replaced, copies, named = set(), {}, []
+    alone, owners = _alone(chance)
+    named += (f"{path}::{before}{name}" for name, before in owners.items())
+    kept = frozenset(replaced), copies, frozenset(owners), tuple(named)
+    return Planted(f"{text}\n\n{alone}", *kept)
 
 
 def _definitions(
@@ -217,8 +225,9 @@ def _filled(template: str, chance: random.Random) -> str:
     return template.format(a=a, b=b)
 
 
-def _alone(chance: random.Random) -> tuple[str, set[str]]:
-    """Tests that call nothing, as functions and as methods, in random order."""
+def _alone(chance: random.Random) -> tuple[str, dict[str, str]]:
+    """Tests that call nothing, as functions and as methods, in random order; their names, with what
+    stands before them in an id."""
     functions = {f"test_{_word(chance)}": _filled(kind, chance) for kind in _ALONE}
     methods = {f"test_{_word(chance)}": _filled(kind, chance) for kind in _METHODS}
     owner = f"Test{_word(chance).title()}"
@@ -228,7 +237,8 @@ def _alone(chance: random.Random) -> tuple[str, set[str]]:
     inside = "\n\n".join(indent(one, "    ") for one in shown)
     parts.append(f"class {owner}(__import__('unittest').TestCase):\n{inside}\n")
     chance.shuffle(parts)
-    return "\n\n".join(parts), {*functions, *methods}
+    before = dict.fromkeys(functions, "") | dict.fromkeys(methods, f"{owner}::")
+    return "\n\n".join(parts), before
 
 
 def _definition(head: str, body: str) -> str:

@@ -10,6 +10,7 @@ is written down is data for the trusted side, which proves again what it shows.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import importlib.machinery
@@ -113,6 +114,8 @@ def pytest_runtestloop(session: Any) -> bool:
     items = {name_of(item): item for item in session.items}
     if "only" in data:
         items = {name: items[name] for name in data["only"] if name in items}
+    for item in session.items:
+        item.repr_failure = item._repr_failure_py = lambda *given, **named: ""  # nobody reads it
     if data["job"] == "surroundings":
         look_for_surroundings(session.items, out)
         return True
@@ -121,6 +124,9 @@ def pytest_runtestloop(session: Any) -> bool:
         return True
     plan = Plan(data, os.getcwd())
     plan.live = live_functions(plan.files)
+    for file, text in plan.files.items():
+        with contextlib.suppress(SyntaxError, ValueError):
+            codes_of(text, file)  # once for all children
     gc.freeze()  # what is there by now is not copied into the children by a collection
     child = fork(lambda: run_original(list(items.values()), plan, out), None)
     wait({child: plan.first + 5.0})
@@ -333,7 +339,7 @@ def run_mutants(items: dict[str, Any], tests: list[Any], plan: Plan, out: int) -
             found: dict[str, Any] = {}
             for line in range(mutant["from"], mutant["to"] + 1):
                 found.update((one["test"], one) for one in reaching[mutant["path"], line])
-            chosen = sorted(found.values(), key=lambda one: one["cpu"])[:MOST_TESTS]
+            chosen = sorted(found.values(), key=lambda one: order_of(one, mutant))[:MOST_TESTS]
             if not chosen:
                 say(out, {"mutant": mutant["id"], "state": "unreached"})
                 continue
@@ -351,6 +357,12 @@ def run_mutants(items: dict[str, Any], tests: list[Any], plan: Plan, out: int) -
             timed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGPROF
             state = "not run" if status == BY_CLOCK else "timeout" if timed else "killed"
             say(out, {"mutant": whose[child], "state": state, "by": ""})
+
+
+def order_of(test: dict[str, Any], mutant: dict[str, Any]) -> tuple[bool, float]:
+    """The tests that the mutant is for come first, then the fastest."""
+    plain, bracket, rest = test["test"].partition("[")
+    return plain.rpartition("::")[2] + bracket + rest not in mutant["tests"], test["cpu"]
 
 
 def run_mutant(
@@ -392,8 +404,6 @@ def run_candidates(items: Dict[str, Any], data: Any, out: int) -> None:
     for one in todo:
         one["file"] = os.path.realpath(os.path.join(top, one["file"]))
     files = {one["file"]: "" for one in todo}
-    for item in items.values():
-        item.repr_failure = item._repr_failure_py = lambda *given, **named: ""  # nobody reads it
     reds = [one for one in data["reds"] if one[0] in items]
 
     def look() -> None:
@@ -579,8 +589,7 @@ def put_in_place(file: str, text: str, other: str, live: dict[Key, list[Function
     importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
     if not live:
         return True
-    old = codes(compile(text, file, "exec", dont_inherit=True))
-    new = codes(compile(other, file, "exec", dont_inherit=True))
+    old, new = codes_of(text, file), codes_of(other, file)
     done = False
     for key in old:
         if key in new and old[key] != new[key]:  # equality of codes leaves nothing out that counts
@@ -595,11 +604,12 @@ def key_of(code: CodeType) -> Key:
     return code.co_name, code.co_firstlineno
 
 
-def codes(code: CodeType) -> dict[Key, CodeType]:
-    """The functions' code of a module's, by name and line; what is there twice is left out."""
+@functools.lru_cache(None)
+def codes_of(text: str, file: str) -> dict[Key, CodeType]:
+    """The code of a module's functions, by name and line; what is there twice is left out."""
     found: dict[Key, CodeType] = {}
     twice: set[Key] = set()
-    left = [code]
+    left = [compile(text, file, "exec", dont_inherit=True)]
     while left:
         for one in left.pop().co_consts:
             if isinstance(one, CodeType):

@@ -140,18 +140,19 @@ def run_on(
     *,
     timeout: float,
     count_lines: Mapping[str, Sequence[int]] | None = None,
-    prepare: Callable[[Workspace], object] | None = None,
+    prepare: Callable[[Workspace], TestSelection | None] | None = None,
     after: Callable[[Workspace], object] | None = None,
 ) -> TestReport:
     """Run the selected tests on the commit with the patches: of the files those that are there and
     hold tests; none is `NO_TESTS`.
 
-    `prepare`: changes the tree before the run. `after`: reads the tree after it. `timeout`:
-    seconds. Raises `PatchRejected`, `WorkspaceUnavailable`. The workspace is clean afterwards.
+    `prepare`: changes the tree before the run, and may select other tests. `after`: reads the tree
+    after it. `timeout`: seconds. Raises `PatchRejected`, `WorkspaceUnavailable`. The workspace is
+    clean afterwards.
     """
     with applied(workspace, *patches):
         if prepare is not None:
-            prepare(workspace)
+            selection = prepare(workspace) or selection
         there = files_with_tests(workspace, selection.files)
         tests = tuple(i for i in selection.tests if "::" not in i or i.split("::")[0] in there)
         if (selection.files and not there) or (selection.tests and not tests):
