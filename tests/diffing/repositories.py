@@ -8,7 +8,7 @@ from pathlib import Path
 
 from refute.diffing.changes import ChangedFunction, Changes, changed
 from refute.diffing.revisions import Revisions, open_revisions
-from refute.testing.workspaces import git
+from tests.workspace.shops import git
 
 
 def write(folder: Path, files: Mapping[str, str | None]) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from refute.doors.calls import all_ended, call
 from refute.doors.worker import Done, Failed
-from refute.testing.workspaces import FIX, make_repository
+from tests.workspace.shops import FIX, make_repository
 
 from ..environments import with_packages
 

@@ -1,5 +1,1 @@
-"""Checks for what is plugged in, to be run by the tests of whoever made it (with pytest).
-
-`refute.testing.models`: what every model must do; `refute.testing.sandboxes`: every sandbox;
-`refute.testing.workspaces`: every workspace.
-"""
+"""Checks for models that are plugged in, to be run with pytest by whoever made one."""
