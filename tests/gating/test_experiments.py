@@ -221,6 +221,7 @@ def test_conditions_of_a_change(
         ("class T:\n    N = 1\n    def test_a(s): s.N\n", "class T:\n    N = 2\n", {"N", "test_a"}),
         ("def test_a(): 1\n", "@fixture(autouse=True)\ndef f(): 1\n", None),
         ("def setUp(): 1\n", "def setUp(): 2\n", None),
+        ("def test_a(): f()\n", "from near import *\n", None),
         ("def test_a(): 1\n", "import a\ndef test_b(): a\n", set()),
     ],
 )

@@ -134,16 +134,16 @@ def names_to_weigh(change: Change, beside: Iterable[str] = ()) -> frozenset[str]
     """Names of the tests whose old version may have demanded something else: those whose text
     differs, or that mention what differs; None: all, for what differs counts unmentioned.
     `beside`: texts of other test files that run."""
-    old, new = dict[str, set[_Piece]](), dict[str, set[_Piece]]()
+    old, differing = dict[str, set[_Piece]](), set[str]()
     for path in touched_files(change.tests):
-        was, now = change.before.get(path), change.after.get(path)
-        if was is not None and (now is None or not path.endswith(".py")):
+        texts = change.before.get(path), change.after.get(path)
+        if texts[0] is not None and (texts[1] is None or not path.endswith(".py")):
             return None
-        _add_pieces(was or "", old)
-        _add_pieces(now or "", new)
-    differing = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
+        was, now = (_pieces(text or "") for text in texts)
+        differing |= {name for name in was.keys() | now.keys() if was.get(name) != now.get(name)}
+        _join(old, was)
     for text in beside:
-        _add_pieces(text, old)
+        _join(old, _pieces(text))
     weighed, todo = differing & old.keys(), differing
     while todo:
         todo = {name for name, pieces in old.items() if name not in weighed
@@ -159,8 +159,14 @@ _COUNTS = re.compile(r"(?i)$|(async)?_?(set_?up|tear_?down)|pytest_|pytestmark|l
 """Names of what counts unmentioned; "": what only runs, and fixtures for all tests."""
 
 
-def _add_pieces(text: str, known: dict[str, set[_Piece]]) -> None:
-    """Add what a text defines and runs, by names without owners."""
+def _join(known: dict[str, set[_Piece]], more: Mapping[str, set[_Piece]]) -> None:
+    for name, pieces in more.items():
+        known.setdefault(name, set()).update(pieces)
+
+
+def _pieces(text: str) -> dict[str, set[_Piece]]:
+    """Return what a text defines and runs, by names without owners."""
+    known = dict[str, set[_Piece]]()
     tree = readable_module(text)
     found = definitions(tree, "")
     nodes: list[tuple[str, ast.AST]] = [("", one) for one in tree.body if not _defines(one)]
@@ -177,13 +183,17 @@ def _add_pieces(text: str, known: dict[str, set[_Piece]]) -> None:
             known.setdefault(one, set()).add((ast.dump(node), mentioned | {*owners}))
     if text.strip() and not tree.body:
         known.setdefault("", set()).add((text, frozenset()))
+    return known
 
 
 def _defines(node: ast.stmt) -> bool:
     """Return whether all that a statement does is to bind names, or nothing."""
     match node:
         case ast.Assign(targets=targets):
-            return all(isinstance(one, ast.Name | ast.Tuple) for one in targets)
+            parts = [part for target in targets for part in ast.walk(target)]
+            return not any(isinstance(part, ast.Attribute | ast.Subscript) for part in parts)
+        case ast.ImportFrom(names=[ast.alias("*")]):
+            return False
         case ast.Expr(value):
             return isinstance(value, ast.Constant)
     binds = Function | ast.ClassDef | ast.AnnAssign | ast.Import | ast.ImportFrom
