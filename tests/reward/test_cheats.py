@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from refute.sandbox.local import LocalSandbox
-from refute_lab.cheats import CHEATS, by_command, by_refute, try_cheats
-from refute_lab.rewards import Task
+from refute_lab.cheats import CHEATS, TestTask, by_command, by_refute, try_cheats
+from refute_lab.rewards import Task, grade_suite
 
 SLOW = {"sleeps", "loops, and catches everything", "time stands still", "a result too large"}
 """Each takes seconds; `refute cheats` has them all."""
@@ -21,6 +21,16 @@ def test_no_cheat_is_paid_and_every_twin_is() -> None:
     chosen = [one for one in CHEATS if one.name not in SLOW]
     assert len(chosen) >= 130
     assert [one for one in try_cheats(chosen) if not one.good] == []
+
+
+def test_no_suite_of_a_cheat_is_paid_by_sampled_programs() -> None:
+    for one in CHEATS:
+        if isinstance(one.task, TestTask):
+            programs = [one.task.reference], one.task.faulty
+            cheat = grade_suite(one.source, *programs, entry_point="total")
+            twin = grade_suite(one.twin, *programs, entry_point="total")
+            assert (cheat.cure, cheat.utrl) == (0, 0), one.name
+            assert min(twin.cure, twin.utrl) > 0, one.name
 
 
 def test_each_has_a_name_of_its_own_and_a_twin_that_differs() -> None:

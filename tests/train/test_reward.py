@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from refute.core.problems import FunctionKey, FunctionProblem
-from refute.errors import SandboxUnavailable
+from refute.errors import InputError, SandboxUnavailable
 from refute.sandbox.pool import SandboxPool
 from refute_lab.benches.grade import TestVerdict
 from refute_lab.datasets import Item
-from refute_lab.train.grpo import Credits, paid, reward_for
+from refute_lab.train import GrpoSettings
+from refute_lab.train.grpo import Credits, Sampled, paid, read_sampled, reward_for
 
 RIGHT = "LIMIT = 3\n\n\ndef cap(number):\n    return min(number, LIMIT)\n"
 WRONG = RIGHT.replace("min(number, LIMIT)", "number")
@@ -90,3 +92,34 @@ def test_half_a_success_is_paid_nothing_unless_it_is_said() -> None:
     attack, right = TestVerdict(True, True, False), TestVerdict(True, False, True)
     assert (paid(attack), paid(right), paid(TestVerdict(True, True, True))) == (0.0, 0.0, 1.0)
     assert (paid(attack, Credits(0.3, 0.1)), paid(right, Credits(0.3, 0.1))) == (0.3, 0.1)
+
+
+SUITES = {
+    "assert cap(9) == 3\nassert cap(2) == 2": (0.25, 0.85 / 2 + 0.05 * 2 / 12),
+    "assert cap(9) == 3\nassert cap(9) == 3\nassert cap(-4) == -4": (0.5, 0.85 + 0.05 * 2 / 12),
+    "assert cap(9) == 9": (0.0, 0.0),  # a wrong program passes it: below 0 in the paper
+    "assert cap(9)": (0.0, 0.0),
+    "no tests": (0.0, 0.0),
+}
+NEGATIVE = RIGHT.replace("min(number, LIMIT)", "min(abs(number), LIMIT)")
+
+
+@pytest.mark.parametrize("kind", ["cure", "utrl"])
+def test_suites_are_paid_by_sampled_programs(pool: SandboxPool, kind: str) -> None:
+    programs = [RIGHT.replace("LIMIT", "MOST"), WRONG, NEGATIVE]
+    sampled = Sampled(kind, {"p": programs[kind == "utrl" :]})
+    key = FunctionKey("p", "cap", "" if kind == "cure" else RIGHT, ((9,), (-4,)), (3, -4))
+    pay = reward_for({"p": replace(item(), key=key)}, pool, sampled=sampled)
+    found = asyncio.run(pay(completions=list(SUITES), problem=["p"] * len(SUITES)))
+    wanted = [pair[kind == "utrl"] / (1 if kind == "cure" else 0.9) for pair in SUITES.values()]
+    assert found == pytest.approx(wanted)
+
+
+def test_suites_need_sampled_programs(tmp_path: Path) -> None:
+    data = tmp_path / "problems.jsonl"
+    data.write_text('{"id": "p", "programs": ["def cap(n): return n"]}\n{"id": "q"}\n')
+    with pytest.raises(InputError, match="q: no `programs`"):
+        read_sampled(data, "cure")
+    assert read_sampled(data, "verdict") is None
+    with pytest.raises(InputError, match="reward = x: must be verdict, cure or utrl"):
+        GrpoSettings(model="m", reward="x")

@@ -223,13 +223,13 @@ def rows(
     if answers == "test":
         for item in items:
             yield Row(
-                item.problem.id, _prompt_of(item, "write_asserts"), json.dumps(_test_task(item))
+                item.problem.id, question_of(item, "write_asserts"), json.dumps(_test_task(item))
             )
         return
     with LocalSandbox() as box:
         tasks = Task.all_of_dataset(dataset, data=data, ids=ids, limit=limit, box=box)
         for item, task in zip(items, tasks, strict=True):
-            question = _prompt_of(item, "write_program")
+            question = question_of(item, "write_program")
             yield Row(item.problem.id, question, json.dumps(task.to_json()))
 
 
@@ -258,7 +258,8 @@ class _Data(msgspec.Struct):
     task: str
 
 
-def _prompt_of(item: Item, prompt: str) -> str:
+def question_of(item: Item, prompt: str) -> str:
+    """What a model is asked about a problem; `prompt`: the template's name."""
     problem = item.problem
     seen = {name: getattr(problem, name) for name in ("signature", "description", "entry_point")}
     if prompt == "write_asserts":

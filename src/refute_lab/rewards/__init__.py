@@ -12,11 +12,13 @@ what it returns crosses as data, and this side compares. `Grader` is the same wi
 from __future__ import annotations
 
 from refute_lab.rewards.grading import Grader, Remote, TestReward, grade, grade_async, grade_test
+from refute_lab.rewards.suites import SuiteReward, grade_suite
 from refute_lab.rewards.task import Task, Test, TestResult, Verdict
 
 __all__ = [
     "Grader",
     "Remote",
+    "SuiteReward",
     "Task",
     "Test",
     "TestResult",
@@ -24,5 +26,6 @@ __all__ = [
     "Verdict",
     "grade",
     "grade_async",
+    "grade_suite",
     "grade_test",
 ]

@@ -159,9 +159,9 @@ def _of_file(task: Task, reference: str, programs: Sequence[str], box: Sandbox) 
         try_all(code, trials, task, box)
         fails.append(attacked and any(trial.state == "failed" for trial in trials))
         failed += [[trial for trial in trials if trial.state == "failed" and trial.answers]]
-    if not (any(fails) or _can_fail(right, task, box)):
+    if not (any(fails) or can_fail(right, task, box)):
         return TestReward(_share(attacks), 0.0, 0.0, "it passes on anything")
-    if any(_changes_its_mind(trials, task, box) for trials in (right, *failed)):
+    if any(changes_its_mind(trials, task, box) for trials in (right, *failed)):
         reason = "the same answers make it pass and fail"
         return TestReward(_share(attacks), 0.0, 0.0, reason)
     return TestReward(_share(attacks), 1.0, _share(fails))
@@ -180,7 +180,7 @@ def _differ(right: Sequence[Trial], code: str, task: Task, box: Sandbox) -> bool
     )
 
 
-def _changes_its_mind(trials: Sequence[Trial], task: Task, box: Sandbox) -> bool:
+def changes_its_mind(trials: Sequence[Trial], task: Task, box: Sandbox) -> bool:
     """Return whether tests end otherwise when they run again, each in a process of its own, on the
     same answers: a coin would pass on the reference and fail on the others now and then."""
     again = [replace(trial, state="") for trial in trials for _ in range(REPEATS)]
@@ -188,7 +188,7 @@ def _changes_its_mind(trials: Sequence[Trial], task: Task, box: Sandbox) -> bool
     return any(one.state != trials[index // REPEATS].state for index, one in enumerate(again))
 
 
-def _can_fail(right: Sequence[Trial], task: Task, box: Sandbox) -> bool:
+def can_fail(right: Sequence[Trial], task: Task, box: Sandbox) -> bool:
     """Return whether one of the tests fails where each answer to a call is another value."""
     spoilt = [
         replace(trial, answers=[*map(_spoilt, trial.answers)], state="")

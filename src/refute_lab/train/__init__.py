@@ -152,6 +152,9 @@ class GrpoSettings(_OnTop):
     """What a test is paid that attacks, but whose output is wrong; one that is both is paid 1."""
     right_credit: float = 0.0
     """What a test is paid whose output is right, but that does not attack."""
+    reward: str = "verdict"
+    """`verdict`: of one test, by the reference. `cure`, `utrl`: of a suite, by the field `programs`
+    of each row (`refute_lab.rewards.suites`)."""
 
     def __post_init__(self) -> None:
         """Raises `InputError` for a value that makes no sense."""
@@ -167,6 +170,8 @@ class GrpoSettings(_OnTop):
                 f"max_completion = {self.max_completion}: must be at least 1 and below "
                 f"max_length = {self.max_length}"
             )
+        if self.reward not in ("verdict", "cure", "utrl"):
+            raise InputError(f"reward = {self.reward}: must be verdict, cure or utrl")
         if not self.temperature > 0:
             raise InputError(f"temperature = {self.temperature}: must be above 0")
         for name in ("attack_credit", "right_credit"):

@@ -18,6 +18,10 @@ runs in the sandbox. What a model could write to be paid without that is paid no
   them, is none;
 - nor is an expected exception, which inputs of the wrong type would be paid for;
 - an input that the reference does not take, or on which it gives now this, now that, has no output.
+
+With `reward=cure` or `reward=utrl` an answer is a suite, a file of asserts, and is paid by the
+sampled programs of the row's field `programs` (`refute_lab.rewards.suites`): of CURE the private
+tests tell which are right, of UTRL the reference is.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,10 +39,13 @@ from refute.errors import ContextTooLong, InputError, LimitReached, Unavailable
 from refute.function.llm.generation import read_proposal, shape_of, test_request, user
 from refute.function.llm.results import NO_EXCEPTION, Output
 from refute.models.contract import Completion, together
+from refute.sandbox import Sandbox
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
-from refute_lab.adapters import text_of
-from refute_lab.benches.grade import TestVerdict, grade_tests
+from refute_lab.adapters import program_of, question_of, text_of
+from refute_lab.benches.grade import TestVerdict, grade_program, grade_tests
 from refute_lab.datasets import Item, load
+from refute_lab.datasets.rows import read_rows
+from refute_lab.rewards.suites import grade_suite
 from refute_lab.train import GrpoSettings, Resolved
 from refute_lab.train.run_folder import Report, Trained, arguments, run_trainer, silent, trainer_of
 from refute_lab.train.tokens import Estimate, at_most, tokenizer_of
@@ -94,12 +101,47 @@ async def verdict_on(answer: str, item: Item, box: AsyncSandbox) -> TestVerdict:
     return first if first == second else NOTHING
 
 
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """Sampled programs, by which suites are paid."""
+
+    kind: str
+    """`cure` or `utrl`."""
+    programs: Mapping[str, Sequence[str]]
+    """By problem."""
+    _sorted: dict[str, tuple[list[str], list[str]]] = field(default_factory=dict)
+
+    async def paid(self, answer: str, item: Item, box: AsyncSandbox) -> float:
+        """The reward of a suite. Raises `SandboxUnavailable`."""
+        name = item.problem.id
+        if name not in self._sorted:
+            self._sorted[name] = await box.do(lambda one: self._told(item, one))
+        found = await box.do(
+            lambda one: grade_suite(
+                program_of(answer), *self._sorted[name], entry_point=item.key.entry_point, box=one
+            )
+        )
+        return found.cure if self.kind == "cure" else found.utrl
+
+    def _told(self, item: Item, box: Sandbox) -> tuple[list[str], list[str]]:
+        """The right programs and the wrong ones; UTRL counts all samples among these."""
+        programs = self.programs[item.problem.id]
+        if self.kind == "utrl":
+            return [item.key.reference], list(programs)
+        right = [code for code in programs if grade_program(code, item.key, box).passed]
+        return right, [code for code in programs if code not in right]
+
+
 def reward_for(
-    items: Mapping[str, Item], box: AsyncSandbox, credits: Credits = ALL_OR_NOTHING
+    items: Mapping[str, Item],
+    box: AsyncSandbox,
+    credits: Credits = ALL_OR_NOTHING,
+    sampled: Sampled | None = None,
 ) -> Reward:
     """The reward function for `trl.GRPOTrainer`.
 
     `items`: problem and key by the name that the column `problem` of the trainer's rows holds.
+    `sampled`: answers are suites, which these programs pay; None: single tests.
     """
 
     async def verdict(
@@ -108,6 +150,8 @@ def reward_for(
         async def one(pair: tuple[Any, str]) -> float:
             completion, name = pair
             try:
+                if sampled is not None:
+                    return await sampled.paid(text_of(completion), items[name], box)
                 return paid(await verdict_on(text_of(completion), items[name], box), credits)
             except (Unavailable, LimitReached):
                 raise
@@ -132,6 +176,8 @@ class PreparedProblems:
     """Problems that were left out because their prompt leaves no room for an answer."""
     digest: str
     """Of the data file."""
+    sampled: Sampled | None = None
+    """Programs that suites are paid by."""
 
     def facts(self) -> dict[str, Any]:
         """For `settings.json`."""
@@ -143,38 +189,53 @@ class PreparedProblems:
         }
 
 
-def read_problems(data: Path) -> dict[str, Item]:
+def read_problems(data: Path, reward: str = "verdict") -> dict[str, Item]:
     """The problems of a JSONL file (`refute_lab.datasets.functions`), each with its reference.
 
-    Raises `InputError`.
+    `reward`: "cure" needs no reference. Raises `InputError`.
     """
     if data.suffix != ".jsonl" or not data.is_file():
         raise InputError(f"{data}: must be a JSONL file of problems; `refute train data` makes it")
     items = {item.problem.id: item for item in load(str(data))}
     for name, item in items.items():
-        if not item.key.reference:
+        if not item.key.reference and reward != "cure":
             raise InputError(f"{data}: {name}: has no reference, by which a test could be paid")
     if not items:
         raise InputError(f"{data}: holds no problems")
     return items
 
 
-def request(item: Item) -> str:
+def read_sampled(data: Path, reward: str) -> Sampled | None:
+    """The sampled programs of a file of problems; None where tests are paid by a reference.
+
+    Raises `InputError`.
+    """
+    if reward == "verdict":
+        return None
+    programs = {row.id("id", "task_id"): row.texts("programs") for row in read_rows(data)}
+    if lacking := [name for name, found in programs.items() if not found]:
+        raise InputError(f"{data}: {lacking[0]}: no `programs`, by which a suite could be paid")
+    return Sampled(reward, programs)
+
+
+def request(item: Item, reward: str = "verdict") -> str:
     """Return the question about a problem, as at inference."""
+    if reward != "verdict":
+        return question_of(item, "write_asserts")
     [message] = test_request(item.problem, item.problem.code, "prompted")
     return message.content
 
 
 def prepare(data: Path, settings: GrpoSettings) -> PreparedProblems:
     """Read the problems and measure their prompts. Raises `InputError`, `ModelUnavailable`."""
-    items, lengths = read_problems(data), {}
+    items, lengths = read_problems(data, settings.reward), {}
     checkpoint = tokenizer_of(settings.model)
     if not checkpoint.has_template:
         raise InputError(f"{settings.model}: has no chat template, which `grpo` needs")
     room = settings.max_length - settings.max_completion
     for name, item in items.items():
         try:
-            length = len(checkpoint.prompt([user(request(item))]))
+            length = len(checkpoint.prompt([user(request(item, settings.reward))]))
         except ContextTooLong:
             continue
         if length <= room:
@@ -186,7 +247,8 @@ def prepare(data: Path, settings: GrpoSettings) -> PreparedProblems:
             f"{settings.batch // settings.generations}"
         )
     digest = hashlib.sha256(data.read_bytes()).hexdigest()
-    return PreparedProblems(kept, sum(lengths.values()), len(items) - len(kept), digest)
+    sampled = read_sampled(data, settings.reward)
+    return PreparedProblems(kept, sum(lengths.values()), len(items) - len(kept), digest, sampled)
 
 
 def estimate(prepared: PreparedProblems, settings: GrpoSettings) -> Estimate:
@@ -206,12 +268,12 @@ def train(
     """Train, or resume a training; see `sft.train`. `sandboxes`: that grade at a time."""
     settings = resolved.settings
     rows = [
-        {"problem": name, "prompt": [{"role": "user", "content": request(item)}]}
+        {"problem": name, "prompt": [{"role": "user", "content": request(item, settings.reward)}]}
         for name, item in prepared.items.items()
     ]
     with SandboxPool(sandboxes) as box:
         credits = Credits(settings.attack_credit, settings.right_credit)
-        reward = reward_for(prepared.items, box, credits)
+        reward = reward_for(prepared.items, box, credits, prepared.sampled)
 
         def make(callbacks: Sequence[TrainerCallback]) -> Any:
             return make_trainer(
