@@ -25,8 +25,8 @@ from refute.issue.context import estimated_tokens
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.session import Session
 from refute.testing.models import ScriptedModel
-from refute_lab.baselines.context import CONTEXT_TOKENS
 from refute_lab.baselines.edits import Form, read_edits
+from refute_lab.baselines.methods.zeroshot import CONTEXT_TOKENS
 
 from ..diffing.repositories import git
 from .projects import DRAFT, FIX, ISSUE, Project, make_project, with_options

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from refute.core.combinators import succession
 from refute.core.methods import Context, Given, MethodSpec
 from refute.errors import ContextTooLong, InputError
 from refute.issue.contract import Reproduction
@@ -16,6 +17,7 @@ from refute.issue.drafting.original import TrialRun
 from refute.models.contract import Message
 from refute.models.session import Session
 from refute.testing.models import ScriptedModel
+from refute_lab.baselines.methods.reproducers import assertflip, echo, otter
 from refute_lab.baselines.methods.zeroshot import (
     JudgedDraft,
     chosen,
@@ -26,7 +28,7 @@ from refute_lab.baselines.methods.zeroshot import (
     zeroshotplus,
 )
 
-from .projects import DRAFT, FIX, GOLDEN_TESTS, Project
+from .projects import CLAMP, DRAFT, FIX, GOLDEN_TESTS, Project
 
 RIGHT = f"The upper bound is never returned.\n\n{DRAFT}\n"
 PASSES = RIGHT.replace("== 9", "== 0").replace("test_above", "test_now")
@@ -276,3 +278,91 @@ def test_zeroshotplus_asked_for_a_fix(project: Project) -> None:
     assert len(asked) == 2
     assert "Change code only" in answers.prompts[0]
     assert "Write tests" not in answers.prompts[0]
+
+
+# -- reproducers that run their drafts -------------------------------------------------------------
+
+ASKED = {
+    "judge": 'Answer with one word, "yes" or "no"',
+    "retrieve": "answer with the one word ENOUGH",
+    "morph": "Write the issue anew",
+    "pass": "**passes on the code as it is**",
+    "invert": "Invert its assertion",
+    "fail": "Write one test that checks",
+    "patch": "",
+}
+MENDED = (
+    CLAMP.partition("\n\n\n")[2]
+    .partition("\n\n\n")[0]
+    .replace("return low\n    r", "return high\n    r")
+)
+PATCH = f"```custom-diff\ndiff\nshapes/line.py\nrewrite\n4\n{MENDED.strip()}\nend diff\n```"
+OFF = RIGHT.replace("== 9", "== 8")
+
+
+class Author:
+    """Says the next answer of a kind, the last one again where they end."""
+
+    def __init__(self, **answers: Sequence[str]) -> None:
+        self.answers = answers
+        self.kinds: list[str] = []
+        self.prompts: list[str] = []
+
+    def __call__(self, messages: Sequence[Message], index: int) -> str:
+        prompt = messages[-1].content
+        kind = next(kind for kind, words in ASKED.items() if words in prompt)
+        told = self.answers.get(kind, ["yes"])
+        at = index if kind == "patch" else self.kinds.count(kind)
+        self.kinds.append(kind)
+        self.prompts.append(prompt)
+        return told[min(at, len(told) - 1)]
+
+
+def test_assertflip_makes_a_test_pass_before_it_inverts_it(project: Project) -> None:
+    author = Author(**{"pass": [RIGHT, PASSES], "invert": [PASSES, RIGHT], "judge": ["yes"]})
+    found = run(ScriptedModel(author), project, assertflip)
+    assert author.kinds == ["pass", "pass", "invert", "pass", "invert", "judge"]
+    assert "1 tests newly fail" in author.prompts[1]
+    assert "assert clamp(10, 0, 9) == 0" in author.prompts[2]
+    assert "== 9" in found.prediction.patch
+    assert found.prediction.tests == ("tests/test_line.py::test_above",)
+    never = Author(**{"pass": [RIGHT]})
+    found = run(ScriptedModel(never), project, assertflip, regenerations=2, repairs=1)
+    assert (found.prediction.patch, never.kinds) == ("", ["pass"] * 4)
+    doubted = Author(**{"pass": [PASSES], "invert": [RIGHT], "judge": ["no"]})
+    found = run(ScriptedModel(doubted), project, assertflip, regenerations=1)
+    assert found.prediction.notes == ("no inverted test was judged to show the issue",)
+    assert "== 9" in found.prediction.patch
+
+
+def test_otter_asks_in_several_ways_and_chooses_by_patches(project: Project) -> None:
+    author = Author(
+        fail=[WRONG_REASON, OFF, RIGHT],
+        judge=["no", "yes"],
+        morph=["Steps: ..."],
+        patch=[PATCH, "-"],
+    )
+    found = run(ScriptedModel(author), project, otter)
+    assert author.kinds[:6] == ["morph", "morph", "fail", "judge", "fail", "judge"]
+    assert author.kinds.count("fail") == 6, "one of five prompts was put right once"
+    assert author.kinds.count("patch") == 5
+    masked = [prompt for prompt in author.prompts if "Write one test" in prompt]
+    assert "[start of tests/test_line.py]" not in masked[2]
+    assert "[start of shapes/line.py]" not in masked[3]
+    assert "Steps: ..." in masked[4]
+    assert "== 9" in found.prediction.patch, "== 8 fails after the patch as well"
+    assert found.prediction.notes == ("passes with 1 of 1 patches",)
+
+
+def test_echo_refines_its_query_and_validates_by_a_patch(project: Project) -> None:
+    author = Author(
+        retrieve=["QUERY: mix colours", "ENOUGH"], fail=[OFF, RIGHT], patch=[PATCH, "-"]
+    )
+    found = run(ScriptedModel(author), project, echo, context_tokens=500)
+    assert author.kinds == ["retrieve"] * 2 + ["patch"] * 3 + ["fail"] * 2
+    assert "assert 9 == 8" in author.prompts[-1], "what the test did on the patched code"
+    assert "== 9" in found.prediction.patch
+    assert found.prediction.confidence == succession(1, 1)
+    none = Author(retrieve=["ENOUGH"], fail=[NONSENSE], patch=["-"])
+    found = run(ScriptedModel(none), project, echo, repairs=1)
+    assert found.prediction.notes == ("no draft fails now", "passes with no patch")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from refute.issue.context import estimated_tokens, numbered, ranked
-from refute_lab.baselines.context import relevant
+from refute_lab.baselines.methods.zeroshot import relevant
 
 FILES = {
     "pkg/parser.py": "def parse_header(line):\n    return line.split(':')\n" * 5,

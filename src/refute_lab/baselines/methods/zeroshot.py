@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from refute.core.methods import Context, method
 from refute.core.parameters import parameter
 from refute.core.problems import IssuePrediction, IssueProblem
 from refute.errors import ContextTooLong, InputError
-from refute.issue.context import LEAST_TOKENS, numbered
+from refute.issue.context import LEAST_TOKENS, estimated_tokens, numbered, ranked
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import (
     Original,
@@ -37,8 +37,80 @@ from refute.models.contract import Asker, Message, Sampling, together
 from refute.prompts import render
 from refute.workspace.patches import touched_files
 from refute.workspace.running import rejection
-from refute_lab.baselines.context import CONTEXT_TOKENS, RankedFile, relevant
 from refute_lab.baselines.edits import Form, read_edits
+
+# -- files in a prompt -----------------------------------------------------------------------------
+
+
+CONTEXT_TOKENS = 27_000
+"""Of the files that SWT-Bench gives its zero-shot methods: what BM25 ranks highest for the issue's
+text, tests included (section 5.1; SWE-bench's `bm25_27K`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedFile:
+    """A file of the repository as a prompt shows it."""
+
+    path: str
+    text: str
+
+
+def relevant(
+    query: str,
+    files: Mapping[str, str],
+    *,
+    tokens: int = CONTEXT_TOKENS,
+    first: Sequence[str] = (),
+    alone: bool = False,
+) -> list[RankedFile]:
+    """The files to show: those of `first`, then the highest ranked, whole, while they fit. `alone`:
+    those of `first` and no others, where there are any.
+
+    A file that does not fit is passed over for the next that does; of a `first` one that does not
+    fit, the beginning is shown.
+    """
+    chosen: list[RankedFile] = []
+    left = tokens
+    for path in dict.fromkeys(p for p in first if p in files):
+        text = _beginning(files[path], left - _cost(path, ""))
+        if text:
+            chosen.append(RankedFile(path, text))
+            left -= _cost(path, text)
+    if alone and chosen:
+        return chosen
+    smallest = 50
+    for path in ranked(query, files):
+        if left < smallest:
+            break
+        if path in first or not files[path].strip():
+            continue
+        cost = _cost(path, files[path])
+        if cost <= left:
+            chosen.append(RankedFile(path, files[path]))
+            left -= cost
+    return chosen
+
+
+def _cost(path: str, text: str) -> int:
+    """Tokens of a file in a prompt: its numbered text between two lines with its path."""
+    return estimated_tokens(numbered(text)) + 2 * estimated_tokens(f"[start of {path}]\n")
+
+
+def _beginning(text: str, tokens: int) -> str:
+    """As many whole lines from the start as fit."""
+    if estimated_tokens(numbered(text)) <= tokens:
+        return text
+    kept: list[str] = []
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        tokens -= estimated_tokens(f"{number} {line}")
+        if tokens < 0:
+            break
+        kept.append(line)
+    return "".join(kept)
+
+
+# -- zero shot -------------------------------------------------------------------------------------
+
 
 GREEDY = Sampling(temperature=0.0, top_p=1.0, max_tokens=4096)
 VARIED = Sampling(temperature=0.7, top_p=0.95, max_tokens=4096)
@@ -388,14 +460,15 @@ async def _judged(issue: str, trial: TrialRun, root: str, ask: Asker) -> JudgedD
     if not trial.failing:
         return JudgedDraft(trial)
     try:
-        answer = await _opinion(issue, trial.patch, scrubbed(described(trial), root), ask)
+        answer = await opinion(issue, trial.patch, scrubbed(described(trial), root), ask)
     except ContextTooLong:
         short = scrubbed(described(trial, _SHORT), root)
-        answer = await _opinion(issue, shortened(trial.patch, _SHORT), short, ask)
+        answer = await opinion(issue, shortened(trial.patch, _SHORT), short, ask)
     return JudgedDraft(trial, says_yes(answer))
 
 
-async def _opinion(issue: str, patch: str, run: str, ask: Asker) -> str:
+async def opinion(issue: str, patch: str, run: str, ask: Asker) -> str:
+    """The judge's answer: does a test fail for the issue's reason?"""
     prompt = render("libro_judge", issue=issue, patch=patch, run=run)
     (answer,) = await ask.ask([Message("user", prompt)], sampling=JUDGE)
     return answer.text
