@@ -81,7 +81,7 @@ def main() -> None:
 
 def measured(name: str, path: Path | None, chosen: argparse.Namespace) -> dict[str, Any]:
     """All cheats and twins before one grader."""
-    from refute_lab.cheats import CHEATS
+    from refute_lab.verbs.cheats import CHEATS
 
     programs = [one for one in CHEATS if not one.is_test]
     cheats: Counter[str] = Counter()

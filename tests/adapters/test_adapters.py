@@ -29,8 +29,8 @@ from refute_lab.adapters import (
     score,
 )
 from refute_lab.adapters.harbor import main, write_tasks
-from refute_lab.cheats import CHEATS
 from refute_lab.rewards import Grader
+from refute_lab.verbs.cheats import CHEATS
 from tests.adapters.recorded import install
 
 NAMES = ("always equal", "os._exit(0) on import", "frames", "a tautology")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from refute.sandbox.local import LocalSandbox
-from refute_lab.cheats import CHEATS, TestTask, by_command, by_refute, try_cheats
 from refute_lab.rewards import Task, grade_suite
+from refute_lab.verbs.cheats import CHEATS, TestTask, by_command, by_refute, try_cheats
 
 SLOW = {"sleeps", "loops, and catches everything", "time stands still", "a result too large"}
 """Each takes seconds; `refute cheats` has them all."""

@@ -19,7 +19,7 @@ import pytest
 from refute.core.extras import missing
 from refute.errors import InputError, SandboxUnavailable
 from refute_lab import rewards
-from refute_lab.cheats import CHEATS
+from refute_lab.verbs.cheats import CHEATS
 
 from .servers import ADD, RIGHT, SLEEPS, TOKENS, Server, descendants, serving, wait_for
 
