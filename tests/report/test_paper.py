@@ -38,7 +38,7 @@ def test_every_cell_of_both_papers_is_there() -> None:
     tables = Counter(one.table for one in printed)
     assert [tables[f"Table {n}"] for n in range(2, 9)] == [28, 20, 12, 24, 8, 3, 6]
     later = [one for one in paper_figures(SWT_BENCH) if one.version == "later"]
-    assert len(later) == 28
+    assert len(later) == 2 * 35
     assert {one.size for one in later} == {276, 433}
 
 

@@ -365,3 +365,15 @@ def test_samples_with_trouble_are_left_out(runs: Runs) -> None:
     path.write_text("\n".join(lines) + "\n")
     run = read_graded(folder)[0]
     assert [figure.value for figure in pass_at(run)] == [0.0, 0.0], "instance 0 has no second grade"
+
+
+def test_a_run_stands_beside_the_leaderboards_best(
+    runs: Runs, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs.rows.rename(runs.folder / "SWE-bench_Verified.jsonl")
+    monkeypatch.setenv("REFUTE_DATA", str(runs.folder))
+    folder = runs.grades("first", range(10), dataset="swt-verified")
+    assert command_line.run(["report", str(folder), "--format", "json"]) == 0
+    [main, *_] = json.loads(capsys.readouterr().out)["tables"]
+    said = "S of the leaderboard's best: tex-t 87.0 (dated 2025-12-17, reproduction mode), l*agent"
+    assert any(note.startswith(said) for note in main["notes"])

@@ -336,6 +336,11 @@ PAPER_MODELS = {
     "GPT-4o mini": ({"gpt", "4o", "mini"}, {"2024-07-18"}),
     "Claude 3 Haiku": ({"claude", "3", "haiku"}, {"20240307"}),
     "Claude 3.5 Sonnet": ({"claude", "3.5", "sonnet"}, {"20240620", "20241022"}),
+    "Claude 3.7 Sonnet": ({"claude", "3.7", "sonnet"}, {"20250219"}),
+    "Claude 4 Sonnet": ({"claude", "4", "sonnet"}, {"20250514"}),
+    "GPT-5": ({"gpt", "5"}, {"2025-08-07"}),
+    "GPT-5-mini": ({"gpt", "5", "mini"}, {"2025-08-07"}),
+    "Devstral 2": ({"devstral", "2"}, set()),
     "Mixtral 8x22B": ({"mixtral", "8x22b"}, {"instruct", "v0.1"}),
     "Mistral Large 2": ({"mistral", "large", "2"}, set()),
 }
