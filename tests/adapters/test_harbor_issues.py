@@ -15,9 +15,8 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError, SandboxUnavailable, WorkspaceUnavailable
-from refute_lab.adapters import harbor_issues
-from refute_lab.adapters.harbor import check_files
-from refute_lab.adapters.harbor_issues import main, write_issue_tasks
+from refute_lab.adapters import harbor
+from refute_lab.adapters.harbor import check_files, main, write_issue_tasks
 from refute_lab.datasets.swe import IssueItem
 from tests.issue.shop import KEY, PATCH, TEST_PATCH, Shop, new_file, prepared_shop
 
@@ -47,7 +46,7 @@ def task(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (site / "METADATA").write_text("Metadata-Version: 2.1\nName: thing\nVersion: 1.2\n")
     built = replace(shop.base.recipe, python="3.9", interpreter=None, editable=True)
     base = replace(shop.base, recipe=built, sites=(str(site.parent),))
-    monkeypatch.setattr(harbor_issues, "prepared", lambda problem, backend: base)
+    monkeypatch.setattr(harbor, "prepared", lambda problem, backend: base)
     assert write_issue_tasks([IssueItem(shop.problem, KEY)], tmp_path / "tasks") == 1
     return tmp_path / "tasks" / "shop-1"
 
@@ -111,10 +110,10 @@ def paid(
     shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[str | None], float]:
     """What the verifier pays for a patch."""
-    monkeypatch.setattr(harbor_issues, "_RUNS", (1, 2))
+    monkeypatch.setattr(harbor, "_RUNS", (1, 2))
     row, patch, reward = (tmp_path / name for name in ("row.jsonl", "a.patch", "reward.json"))
     item = IssueItem(shop.problem, KEY)
-    row.write_text(json.dumps(harbor_issues._row(item, shop.base)) + "\n")
+    row.write_text(json.dumps(harbor.issue_row(item, shop.base)) + "\n")
 
     def verify(answer: str | None) -> float:
         patch.unlink(missing_ok=True)
@@ -144,7 +143,7 @@ def test_a_test_that_reads_the_answer_key(
 def test_nothing_is_paid_where_the_golden_tests_do_not_work(shop: Shop, tmp_path: Path) -> None:
     row, patch = tmp_path / "row.jsonl", tmp_path / "a.patch"
     broken = replace(KEY, patch=PATCH.replace("return 0", "return 1"))
-    row.write_text(json.dumps(harbor_issues._row(IssueItem(shop.problem, broken), shop.base)))
+    row.write_text(json.dumps(harbor.issue_row(IssueItem(shop.problem, broken), shop.base)))
     patch.write_text(new_file("def test_anything():\n    assert False\n"))
     with pytest.raises(WorkspaceUnavailable, match="shop-1: the golden tests do not work here"):
         main(str(row), str(patch), str(tmp_path / "reward.json"))

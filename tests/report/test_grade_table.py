@@ -36,3 +36,14 @@ def test_three_of_three_are_not_certain(shown: Callable[[Console], None]) -> Non
         assert "│ 3 │ 100.0 [43.9, 100.0] │" in text, "as many as the row is of"
         assert "50.0 [15.0, 85.0] of 4" in text
         assert "note: ΔC is a mean over 2: the others have no line that it counts" in text
+
+
+def test_the_table_of_tdd_bench() -> None:
+    console = Console(record=True, width=200)
+    figures = dict.fromkeys(("applicable", "success", "coverage", "tdd_score"), HALF)
+    print_grades("gold", Summary(4, figures, {}, {}, 0, (), 0, 4), console, "tdd")
+    text = console.export_text()
+    heads = next(line for line in text.splitlines() if "tddScore" in line)
+    assert [cell.strip() for cell in heads.split("┃")[2:-1]] == [
+        "n", "A", "F→P", "adequacy", "tddScore",
+    ]  # fmt: skip

@@ -30,7 +30,7 @@ from refute.verbs.options import json_option
 from refute.verbs.output import apart, show
 from refute.workspace.archives import pack, unpack
 from refute.workspace.contract import Base
-from refute_lab.adapters import Answers, harbor, harbor_issues, rows
+from refute_lab.adapters import Answers, harbor, rows
 from refute_lab.benches import RECORDS, FunctionRecord, stored_settings
 from refute_lab.benches.grade import ProgramGrade, expected_outputs, grade_program
 from refute_lab.datasets import Item, load
@@ -321,7 +321,7 @@ def write_rows(
             if chosen.answers == "program":
                 raise InputError(f"{chosen.dataset}: of issues only tests are asked for")
             items = load_issues(chosen.dataset, data=chosen.data, ids=ids, limit=chosen.limit)
-            return Exported(output, harbor_issues.write_issue_tasks(items, output))
+            return Exported(output, harbor.write_issue_tasks(items, output))
     made = rows(
         chosen.dataset,
         answers=chosen.answers or "program",
