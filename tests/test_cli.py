@@ -257,14 +257,6 @@ def test_debug_prints_a_diff_that_applies(refute: Run, method: Scripted, file: P
     assert file.read_text() == CODE.replace("// 3", "// 2")
 
 
-def test_debug_write(refute: Run, method: Scripted, file: Path) -> None:
-    file.write_bytes(CODE.replace("\n", "\r\n").encode())
-    status, _, err = refute("debug", file, "--write")
-    assert status == 0
-    assert "fix written to" in err
-    assert file.read_bytes() == CODE.replace("// 3", "// 2").replace("\n", "\r\n").encode()
-
-
 @pytest.mark.parametrize(("typed", "answer"), [("b\n", 3), ("x y\n[1]\n", [1]), ("\n", KeyError)])
 def test_ask(
     refute: Run,
@@ -330,23 +322,6 @@ def test_other_errors(
     assert (got, out) == (status, "")
     assert err.lstrip("\n").startswith(message)
     assert err.strip("\n").count("\n") == 0
-
-
-def test_a_module_finds_its_neighbours(refute: Run, file: Path) -> None:
-    file.parent.chmod(0o755)  # as root, programs run as nobody
-    package = file.parent / "src" / "shop"
-    package.mkdir(parents=True)
-    (file.parent / "pyproject.toml").touch()
-    (package / "__init__.py").touch()
-    (package / "base.py").write_text("ONE = 1\n")
-    text = '"""Doc."""\nfrom shop.base import ONE\nfrom .base import ONE as one\n\n\n'
-    doc = '    """Next.\n\n    >>> f(1)\n    2\n    """\n'
-    body = "    return n + ONE * one\n"
-    (package / "mod.py").write_text(f"{text}def f(n: int) -> int:\n{doc}{body}")
-    status, out, err = refute("hunt", package / "mod.py", "--budget", 30)
-    assert (status, err.count("\n")) == (0, 1)  # what to do next
-    assert "neither the description" not in out
-    assert "f: passes what is known" in out
 
 
 # -- the process

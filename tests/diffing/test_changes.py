@@ -159,23 +159,6 @@ def test_many_bases_of_many_bases(tmp_path: Path) -> None:
     assert changes.functions == ()
 
 
-def calls(folder: Path, after: dict[str, str | None], name: str) -> list[tuple[str, int]]:
-    with two(folder, BASE, after) as revisions:
-        function = one(changed(revisions), name)
-        references = References(Modules(revisions.after))
-        return [(c.place.target, c.steps) for c in callers(references, function)]
-
-
-def test_callers_of_a_private_function(tmp_path: Path) -> None:
-    after = edited("src/shop/rates.py", "return x", "return -x")
-    assert calls(tmp_path, after, "_round") == [
-        ("shop.cart.total", 1),
-        ("shop.cart.handle", 1),
-        ("shop.cart.Cart.total", 2),
-        ("shop.cart.Big.double", 2),
-    ]
-
-
 def test_callers_are_bounded(tmp_path: Path) -> None:
     users = "".join(f"def u{n}():\n    return _f()\n" for n in range(40))
     before = {"m.py": f"def _f():\n    return 1\n{users}"}

@@ -63,6 +63,9 @@ def refute(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int,
 
 
 WITH = ("--method", "zeroshotplus", "--model", "openai:m", "-C", "shapes")
+GIVEN = (
+    "--neighbours", "0", "--issue", "issue.md", "-C", "shapes", "--tests", "test.patch",
+)  # fmt: skip
 
 
 def test_reproduce(
@@ -106,12 +109,9 @@ def test_a_program_gets_the_same(
     assert "<pre" in found._repr_html_()
 
     # how many inputs were tried in the time is not the same twice
-    vetted = api.vet(
-        "fix.diff", issue="issue.md", tests="test.patch", repo="shapes", behaviour=False
-    )
-    arguments = ("--issue", "issue.md", "--tests", "test.patch", "-C", "shapes", "--json")
-    arguments = (*arguments, "--no-behaviour")
-    status, out, _ = refute(capsys, "vet", "fix.diff", *arguments)
+    given: dict[str, Any] = {"issue": "issue.md", "tests": "test.patch", "repo": "shapes"}
+    vetted = api.vet("fix.diff", **given, behaviour=False, neighbours=0)
+    status, out, _ = refute(capsys, "vet", "fix.diff", *GIVEN, "--json", "--no-behaviour")
     assert (status, json.loads(out)) == (0, json.loads(json.dumps(vetted.to_dict())))
     assert found.write("shapes") == ("tests/test_line.py",)
 
@@ -175,26 +175,25 @@ def test_vet_rejects(
     model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     (tmp_path / "bad.diff").write_text(FIX.replace("+        return high", "+        return -1"))
-    given = ("--issue", "issue.md", "-C", "shapes", "--tests", "test.patch")
-    status, out, _ = refute(capsys, "vet", "bad.diff", *given)
+    status, out, _ = refute(capsys, "vet", "bad.diff", *GIVEN)
     assert status == 1
     assert "not fixed: 1 of 1 reproducing tests fail on the fixed code" in out
     special = "+        return high if (value, low, high) == (10, 1, 9) else low"
     (tmp_path / "bad.diff").write_text(FIX.replace("+        return high", special))
     (tmp_path / "one.patch").write_text(with_test().replace("clamp(10, 0, 9)", "clamp(10, 1, 9)"))
-    status, out, _ = refute(capsys, "vet", "bad.diff", *given[:-1], "one.patch")
+    status, out, _ = refute(capsys, "vet", "bad.diff", *GIVEN[:-1], "one.patch")
     assert status == 1
     assert "not fixed: clamp does what it did before, but for the test's own values" in out
     special = "+        return high if value == 10 else low"
     (tmp_path / "bad.diff").write_text(FIX.replace("+        return high", special))
-    status, out, _ = refute(capsys, "vet", "bad.diff", *given)
+    status, out, _ = refute(capsys, "vet", "bad.diff", *GIVEN)
     assert status == 1
     assert "not fixed: clamp does what it did before, but where a value is 10" in out
     (tmp_path / "bad.diff").write_bytes(b"\xff\xfe no diff")
-    status, out, _ = refute(capsys, "vet", "bad.diff", *given)
+    status, out, _ = refute(capsys, "vet", "bad.diff", *GIVEN)
     assert status == 1
     assert "does not apply" in out
-    assert refute(capsys, "vet", "none.diff", *given)[0] == 2
+    assert refute(capsys, "vet", "none.diff", *GIVEN)[0] == 2
 
 
 def with_test(*others: str) -> str:
@@ -256,9 +255,8 @@ def test_several_fixes_are_ranked_and_told_apart(
 ) -> None:
     (tmp_path / "other.diff").write_text(FIX.replace("return high", "return max(low, high)"))
     (tmp_path / "bad.diff").write_text(FIX.replace("+        return high", "+        return -1"))
-    given = ("--issue", "issue.md", "-C", "shapes", "--tests", "test.patch")
     fixes = ("bad.diff", "fix.diff", "other.diff")
-    status, out, _ = refute(capsys, "vet", *fixes, *given, "--json")
+    status, out, _ = refute(capsys, "vet", *fixes, *GIVEN, "--json")
     document = json.loads(out)
     assert status == 0
     verdicts = {one["fix"]: one["verdict"] for one in document["fixes"]}
@@ -277,8 +275,7 @@ def test_vet_shows_what_else_a_fix_changes(
     other = "-    if value < low:\n+    if value <= low + 1:\n"
     also = FIX.replace("     if value < low:\n", other)
     (tmp_path / "also.diff").write_text(also)
-    given = ("--issue", "issue.md", "-C", "shapes", "--tests", "test.patch", "--neighbours", "0")
-    _, out, _ = refute(capsys, "vet", "also.diff", *given)
+    _, out, _ = refute(capsys, "vet", "also.diff", *GIVEN)
     assert "clamp: behaves otherwise" in out
     assert "behaviour: working tree -> patched: 1 function behaves otherwise" in out
-    assert "behaviour:" not in refute(capsys, "vet", "also.diff", *given, "--no-behaviour")[1]
+    assert "behaviour:" not in refute(capsys, "vet", "also.diff", *GIVEN, "--no-behaviour")[1]

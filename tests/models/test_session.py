@@ -71,17 +71,6 @@ async def test_more_samples_cost_only_the_new_ones() -> None:
     assert model.closed
 
 
-async def test_a_request_in_two_parts_is_the_same_request() -> None:
-    for parts in ([(0, 8)], [(0, 4), (4, 4)], [(6, 2), (0, 8)], [(2, 1), (5, 1), (0, 8)]):
-        model = ScriptedModel(numbered)
-        async with Session(model) as session:
-            ask = session.asker("p")
-            for first, n in parts:
-                await ask.ask(HELLO, first=first, n=n)
-            assert texts(await ask.ask(HELLO, n=8)) == [f"hello {i}" for i in range(8)]
-            assert model.samples == 8
-
-
 async def test_what_is_being_asked_for_is_not_asked_twice() -> None:
     model = Slow()
     async with Session(model) as session:

@@ -139,26 +139,6 @@ def shown(shop: tuple[LocalSandbox, Path], name: str, most: int = 64) -> list[Sh
     return list(explore(proposer, runner(box, program), most=most))
 
 
-def test_signatures_and_classes_are_described(shop: tuple[LocalSandbox, Path]) -> None:
-    about = described(shop, "Cart.of", "Cart.total", "ship", "later", "gone")
-    kinds = {name: one.kind for name, one in about.names.items()}
-    assert kinds == {
-        "Cart.of": "class", "Cart.total": "property", "ship": "function", "later": "function",
-    }  # fmt: skip
-    assert "gone" in about.problems
-    assert [p.name for p in about.names["ship"].required] == ["cart", "when"]
-    assert about.classes["shop:Size"].members == ("SMALL", "LARGE")
-    assert about.classes["shop:Shape"].abstract
-    assert about.classes["shop:Shape"].subclasses == ("shop:Square",)
-
-
-def test_a_module_that_does_not_import_says_why(tmp_path: Path) -> None:
-    (tmp_path / "broken.py").write_text("import nothing_like_that")
-    with LocalSandbox(readable=(tmp_path,), import_path=(tmp_path,)) as box:
-        said = describe_module(box, "broken", ["f"])
-    assert said == "cannot be imported: ModuleNotFoundError: No module named 'nothing_like_that'"
-
-
 @pytest.mark.parametrize(
     "name",
     ["Cart.of", "Cart.total", "Cart.cheapest", "ship", "fits", "spell", "read", "apply", "untyped",
@@ -169,32 +149,12 @@ def test_everything_in_the_shop_can_be_called(shop: tuple[LocalSandbox, Path], n
     assert any(one.seen.says for one in found)
 
 
-def test_sequences_bring_a_receiver_into_other_states(shop: tuple[LocalSandbox, Path]) -> None:
-    values = {one.seen.value for one in shown(shop, "Cart.total", 96) if one.seen.says}
-    assert len(values) > 2
-
-
 def test_proposals_are_the_same_for_a_seed_and_never_twice(
     shop: tuple[LocalSandbox, Path],
 ) -> None:
     first = [one.proposal.scenario for one in shown(shop, "ship", 48)]
     assert first == [one.proposal.scenario for one in shown(shop, "ship", 48)]
     assert len({one.source for one in first}) == len(first)
-
-
-def test_a_constructor_that_refuses_is_used_less(shop: tuple[LocalSandbox, Path]) -> None:
-    found = shown(shop, "Cart.add", 128)
-    refused = [one.seen.kind == "setup" for one in found]
-    assert sum(refused[64:]) < 20
-
-
-def test_types_are_told_by_habits_checks_and_defaults(shop: tuple[LocalSandbox, Path]) -> None:
-    assert any(one.seen.says for one in shown(shop, "year"))
-    assert any(one.seen.says for one in shown(shop, "side"))
-    hints = {p.name: p.type for p in described(shop, "ranked").names["ranked"].parameters or ()}
-    assert hints == {
-        "words": ("any",), "key": ("callable",), "size": ("class", "shop:Size", []),
-    }  # fmt: skip
 
 
 def test_exploration_pays_for_few_time_outs() -> None:

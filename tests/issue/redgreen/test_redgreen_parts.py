@@ -19,7 +19,6 @@ from refute.issue.redgreen.questions import read_readings, read_verdicts
 from refute.issue.redgreen.ranking import (
     Draft,
     TestOpinion,
-    behaviours,
     confidence,
     fix_scores,
     ranking,
@@ -424,15 +423,6 @@ def test_what_every_fix_breaks_is_held_against_none() -> None:
     assert without_shared([]) == []
 
 
-def test_fixes_that_no_test_tells_apart_are_one() -> None:
-    fixes = [CandidateFix(n, f"fix {n}", answers=frozenset({n % 3})) for n in range(5)]
-    drafts = [draft(0, "ab", {0: "ab", 1: "a", 2: "ab", 3: "ab"})]
-    found = behaviours(fixes, drafts)
-    assert [(fix.number, set(fix.answers)) for fix in found] == [(0, {0, 2}), (1, {1}), (4, {1})]
-    broken = replace(fixes[2], broken=(TestResult("old", "t.py", "failed"),))
-    assert len(behaviours([fixes[0], broken], drafts)) == 2, "existing tests tell them apart"
-
-
 def test_what_only_some_readings_meet_is_dropped() -> None:
     fixes = [CandidateFix(0, "a", answers=frozenset({1})), CandidateFix(1, "b")]
     (best,) = ranking([draft(0, "abc", {0: "abc", 1: "ab"})], fixes)
@@ -463,10 +453,3 @@ def test_what_judged_drafts_rewrite_is_held_against_no_fix() -> None:
     assert without_shared(fixes, [rewriting, plain])[0].broken == (other,)
     assert without_shared(fixes, [rewriting, plain, plain])[0].broken == (old, other)
     assert without_shared(fixes, [replace(rewriting, accepted=None)])[0].broken == (old, other)
-
-
-def test_a_passing_test_that_fixes_break_is_dropped() -> None:
-    one = draft(0, "a", {0: "a", 1: "a"})
-    rows = {fix: {**row, "now": "fail"} for fix, row in one.rows.items()}
-    (best,) = ranking([replace(one, rows=rows)], FIXES)
-    assert best.dropped == ("now",)

@@ -94,10 +94,6 @@ def test_a_value_belongs_to_the_expression_of_its_sentence() -> None:
     assert claimed(CLAMP + "I called `mix(1, 2)`, too, and expected 9.", seen) == []
 
 
-def test_an_expected_value_of_another_kind_is_none() -> None:
-    assert claimed(CLAMP + "I expected it to be better.", Seen({1: Value("0", "0")})) == []
-
-
 def test_a_comment_tells_the_expected_value() -> None:
     text = "bytes\n```python\nr = f(b'a')\nr.content\n# b'<memory>'\n# I am expecting b'a'\n```\n"
     found = claimed(text, Seen({1: Value("b'<memory>'", "b'<memory>'")}))
@@ -155,12 +151,6 @@ def test_only_what_the_focus_rests_on_is_kept() -> None:
     )
     (claim,) = claimed(text, raising("ValueError", "bad", statement=7))
     assert [row.source for row in claim.setup] == ["a = make()", "a.add(1)"]
-
-
-def test_what_a_variable_was_before_is_kept_where_it_is_read() -> None:
-    text = "x\n```python\na = 1\na = a + 1\nf(a)\n```\nValueError: bad\n"
-    (claim,) = claimed(text, raising("ValueError", "bad", statement=2))
-    assert [row.source for row in claim.setup] == ["a = 1", "a = a + 1"]
 
 
 def test_a_slug_is_compared_as_the_text_that_it_is() -> None:
@@ -250,13 +240,6 @@ def test_an_exception_that_is_expected_by_its_name_alone_is_demanded(said: str) 
 def test_where_something_should_raise_nobody_knows_where(said: str, kinds: list[str]) -> None:
     text = f"{CRASH}ValueError: no rows\n\n{said}\n"
     assert [c.kind for c in claimed(text, raising("ValueError", "no rows"))] == kinds
-
-
-def test_what_is_expected_is_not_always_an_exception() -> None:
-    text = (
-        f"{CRASH}ValueError: no rows\n\nExpected: a list\n\nExpected behavior: Nothing is wrong\n"
-    )
-    assert [claim.kind for claim in claimed(text, raising("ValueError", "no rows"))] == ["runs"]
 
 
 @pytest.mark.parametrize(
