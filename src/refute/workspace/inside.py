@@ -127,6 +127,8 @@ def pytest_runtestloop(session: Any) -> bool:
     for file, text in plan.files.items():
         with contextlib.suppress(SyntaxError, ValueError):
             codes_of(text, file)  # once for all children
+    with contextlib.suppress(ImportError):
+        given({})
     gc.freeze()  # what is there by now is not copied into the children by a collection
     child = fork(lambda: run_original(list(items.values()), plan, out), None)
     wait({child: plan.first + 5.0})
@@ -265,6 +267,8 @@ class Tracer:
         self.known: Dict[CodeType, Optional[Tuple[str, FrozenSet[int]]]] = {}
         self.left: Dict[CodeType, Set[int]] = {}
         """Lines of the code that the test reached, without those that it executed."""
+        self.others: Set[str] = set()
+        """Files without watched lines: most calls are pytest's own, and to hash code takes long."""
 
     def hit(self) -> Dict[str, List[int]]:
         """The lines that were executed, by file from the top."""
@@ -277,6 +281,11 @@ class Tracer:
 
     def __call__(self, frame: Any, event: str, argument: Any) -> Any:
         code = frame.f_code
+        if code.co_filename in self.others:
+            return None
+        if real(code.co_filename) not in self.watched:
+            self.others.add(code.co_filename)
+            return None
         if code not in self.known:
             self.known[code] = self.look(code)
         known = self.known[code]
@@ -301,7 +310,7 @@ class Tracer:
         import dis
 
         file = real(code.co_filename)
-        if file not in self.watched or not code.co_flags & 1:  # the body of a module or a class
+        if not code.co_flags & 1:  # the body of a module or a class
             return None
         lines = {line for _, line in dis.findlinestarts(code) if line}
         watched = self.watched[file]
