@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from refute.diffing.changes import Passage
 from refute.gating import judging
 from refute.gating.change import open_change
 from refute.gating.experiments import _disguised
@@ -266,7 +267,7 @@ def test_how_often_pytest_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def said(message: str, values: tuple[str, ...] = ("7",)) -> str:
-    words = told_words("", {}, {}, [message] if message else [], "")
+    words = told_words([Passage("message", message, ((1, message),))], {}, {}, "")
     return words.of("test_total", ["total"], values)
 
 
@@ -282,6 +283,6 @@ def test_what_a_message_says() -> None:
 def test_what_a_docstring_says() -> None:
     old = 'def total():\n    """The sum."""\n'
     new = 'def total():\n    """The sum; of nothing, None instead of 0."""\n'
-    words = told_words("", {"a.py": old}, {"a.py": new}, [], "")
+    words = told_words([], {"a.py": old}, {"a.py": new}, "")
     assert words.of("test_a", ["total"]) == "the docstring of total"
     assert words.of("test_a", ["other"]) == ""

@@ -7,7 +7,6 @@ import difflib
 import math
 import re
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -178,22 +177,12 @@ class ChangedFunction:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedClass:
-    """A class of which more than methods differs: whoever makes one may see it."""
-
-    after: Place
-    aspects: tuple[str, ...]
-    """Of "bases", "decorators", "attributes"."""
-
-
-@dataclass(frozen=True, slots=True)
 class Changes:
     """Everything that differs, in the order of files and of the code after the change."""
 
     functions: tuple[ChangedFunction, ...] = ()
     added: tuple[Place, ...] = ()
     removed: tuple[Place, ...] = ()
-    classes: tuple[ChangedClass, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     passages: tuple[Passage, ...] = ()
     """Where the change speaks of itself: tests, change logs, messages."""
@@ -218,7 +207,6 @@ def changed(revisions: Revisions, end: float = math.inf) -> Changes:
     functions: list[ChangedFunction] = []
     added: list[Place] = []
     removed: list[Place] = []
-    classes: list[ChangedClass] = []
     label, why = revisions.after.label, "a submodule: its changes are not looked at"
     unreadable = [Unreadable(path, label, why) for path in revisions.submodules]
     pairs: dict[str, _Pair] = {}
@@ -242,7 +230,6 @@ def changed(revisions: Revisions, end: float = math.inf) -> Changes:
         try:
             functions += _functions(before, after)
             names |= _changed_names(before, after)
-            classes += _classes(before, after)
         except Exception as error:
             unreadable.append(Unreadable(after.path, "both", reason_to_skip(error)))
             continue
@@ -254,7 +241,6 @@ def changed(revisions: Revisions, end: float = math.inf) -> Changes:
         tuple(functions),
         tuple(added),
         tuple(removed),
-        tuple(classes),
         tuple(unreadable),
         passages(revisions, old, new),
     )
@@ -431,45 +417,3 @@ def _add_rebound(
         if new is not None and old is not None and target == f"{pair.after.name}.{name}":
             one = found.get((path, name)) or _entry(pair.before, pair.after, old, new)
             found[path, name] = _extended(one, ("decorators",), (), ())
-
-
-# -- classes ---------------------------------------------------------------------------------------
-
-
-def _classes(before: Module, after: Module) -> list[ChangedClass]:
-    attributes: dict[int, dict[str, dict[str, tuple[str, ...]]]] = {}
-    for side, module in enumerate((before, after)):
-        owned: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
-        for name, bound in module.found.bindings.items():
-            owner, _, own = name.rpartition(".")
-            if owner:
-                owned[owner][own] = key_of(bound)
-        attributes[side] = owned
-    found = []
-    for name, new in after.found.classes.items():
-        old = before.found.classes.get(name)
-        if old is None:
-            continue
-        aspects = [
-            aspect
-            for aspect, first, second in (
-                ("bases", _bases(old), _bases(new)),
-                ("decorators", _decorators(old), _decorators(new)),
-                ("attributes", attributes[0].get(name), attributes[1].get(name)),
-            )
-            if first != second
-        ]
-        if aspects:
-            place = Place(after.path, after.name, name, new[-1].lineno)
-            found.append(ChangedClass(place, tuple(aspects)))
-    return found
-
-
-def _bases(nodes: tuple[ast.ClassDef, ...]) -> list[str]:
-    """Bases and keywords; `object` is one in any case."""
-    dumped = [ast.dump(part) for node in nodes for part in (*node.bases, *node.keywords)]
-    return [one for one in dumped if one != "Name(id='object', ctx=Load())"]
-
-
-def _decorators(nodes: tuple[ast.ClassDef, ...]) -> list[str]:
-    return [ast.dump(decorator) for node in nodes for decorator in node.decorator_list]

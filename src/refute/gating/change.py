@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from refute.diffing.revisions import messages_between
 from refute.diffing.trees import Entry, changed_submodules, contents, list_tree
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.function.source import LARGEST_SOURCE, decoded
@@ -45,8 +44,6 @@ class Change:
     """From `base` to `head`, without renames."""
     is_working_tree: bool = True
     """Whether the state after is what lies in the checkout now."""
-    messages: tuple[str, ...] = ()
-    """Of the commits between, newest first."""
 
     @cached_property
     def parts(self) -> tuple[str, str, str]:
@@ -176,11 +173,10 @@ def open_change(place: Checkout, base: str | None = None, head: str | None = Non
         first, label = _default_base(clone, store, tip, after)
     try:
         patch = _between(store, first, after)
-        messages = messages_between(store, first, tip if head is None else after)
     except GitFailed as error:
         raise WorkspaceUnavailable(f"{root}: cannot be read by git: {error}") from None
     name = "working tree" if head is None else head
-    return Change(root, store, first, after, label, name, recipe, patch, head is None, messages)
+    return Change(root, store, first, after, label, name, recipe, patch, head is None)
 
 
 def _default_base(clone: Clone, store: Path, tip: str, after: str) -> tuple[str, str]:

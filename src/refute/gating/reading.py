@@ -9,14 +9,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from refute.diffing.changes import Changes
+from refute.diffing.changes import Changes, Passage
 from refute.diffing.definitions import definitions
-from refute.diffing.trees import is_changelog
 from refute.gating.change import Change
 from refute.gating.experiments import functions_of
 from refute.gating.running import Finding, Rule
 from refute.source.syntax import Function, readable_module, try_parse_statements
-from refute.workspace.patches import added_lines, is_runner_file, is_test_file, touched_files
+from refute.workspace.patches import is_runner_file, is_test_file, touched_files
 
 _CHANGE = re.compile(
     r"(?i)\b(now|instead|no longer|not any ?more|chang\w*|should|expect\w*|must|rather than"
@@ -43,21 +42,15 @@ class Reading:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Functions, methods and classes that the change touches, without their owners."""
-        places = [one.after for one in self.changes.functions]
-        places += [*self.changes.added, *(one.after for one in self.changes.classes)]
-        return frozenset(place.qualname.rpartition(".")[2] for place in places)
+        """Functions, methods and their classes that the change touches."""
+        places = [*(one.after for one in self.changes.functions), *self.changes.added]
+        return frozenset(name for place in places for name in place.qualname.split("."))
 
     @cached_property
     def words(self) -> Words:
         """Return the words about the change."""
-        return told_words(
-            self.change.patch,
-            self.change.before,
-            self.change.after,
-            self.change.messages,
-            self.about,
-        )
+        passages, change = self.changes.passages, self.change
+        return told_words(passages, change.before, change.after, self.about)
 
     def tests_in(self, path: str, *, after: bool = True) -> dict[str, Function]:
         """Qualified name -> function of a test file."""
@@ -211,19 +204,15 @@ def _mention(node: ast.AST) -> str:
 
 
 def told_words(
-    patch: str, before: Mapping[str, str], after: Mapping[str, str], messages: Sequence[str],
-    about: str,
-) -> Words:  # fmt: skip
+    passages: Sequence[Passage], before: Mapping[str, str], after: Mapping[str, str], about: str
+) -> Words:
     """Return what a change says of itself. `before`, `after`: path -> text of its files. `about`:
     an issue's text, or what the caller says."""
     texts = [("the issue", about)] if about.strip() else []
-    texts += [(f"the message {message.splitlines()[0][:60]!r}", message) for message in messages]
-    lines = added_lines(patch)
-    for path in touched_files(patch):
-        if is_changelog(path) and path in after:
-            all_lines = after[path].splitlines()
-            told = [all_lines[n - 1] for n in lines.get(path, ()) if n <= len(all_lines)]
-            texts.append((path, "\n".join(told)))
+    for one in passages:
+        if one.kind != "test":  # what a test says is what is asked
+            where = one.where if one.kind == "changelog" else f"the message {one.where[:60]!r}"
+            texts.append((where, "\n".join(text for _, text in one.lines)))
     documented: dict[str, str] = {}
     for path, text in after.items():
         if path.endswith(".py"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Meta, Struct, UnsetType, convert, field
+from msgspec import Meta, Struct, UnsetType, convert
 
 from refute.diffing.comparison import Difference as Differing
 from refute.diffing.comparison import Intent, Kind, Verdict, observed_source
@@ -80,13 +80,6 @@ class ComparedFunction(Struct, frozen=True, kw_only=True):
     reason: str | None
 
 
-class OfClass(Struct, frozen=True, kw_only=True):
-    """Changes of a class besides its methods."""
-
-    name: str = field(name="class")
-    changed: Sequence[str]
-
-
 class NotRead(Struct, frozen=True, kw_only=True):
     """A file of which one side could not be read."""
 
@@ -108,7 +101,6 @@ class Comparison(Struct, frozen=True, kw_only=True):
     functions: Sequence[ComparedFunction]
     added: Sequence[str]
     removed: Sequence[str]
-    classes: Sequence[OfClass]
     unreadable: Sequence[NotRead]
 
 
@@ -145,10 +137,6 @@ def comparison(diffed: Diffed) -> Comparison:
         functions=[_function(one) for one in diffed.functions],
         added=[f"{place.file}::{place.qualname}" for place in changes.added],
         removed=[f"{place.file}::{place.qualname}" for place in changes.removed],
-        classes=[
-            OfClass(name=f"{one.after.file}::{one.after.qualname}", changed=one.aspects)
-            for one in changes.classes
-        ],
         unreadable=[
             NotRead(file=one.path, side=one.side, line=one.line, reason=one.reason)
             for one in changes.unreadable
