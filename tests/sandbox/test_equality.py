@@ -24,12 +24,9 @@ def array(items: list[float]) -> values.NDArray:
 @pytest.mark.parametrize(
     ("out", "expected", "atol"),
     [
-        (1, 1.0, 0),
         (True, 1, 0),
         (0.0, -0.0, 0),
-        ({1, 2}, {2, 1}, 0),
         (0.1 + 0.2, 0.3, 0),  # a float gets 1e-6 by itself
-        ([1.0000001, 2.0], [1.0, 2.0], 0),
         (1e9 + 50, 1e9, 0),  # rtol 1e-7
         ([1.00005, 2], [1, 2], 1e-4),  # an explicit tolerance reaches ints and nests
         (1 + 1e-9j, 1 + 0j, 1e-4),
@@ -51,15 +48,12 @@ def test_equal(out: object, expected: object, atol: float) -> None:
         ([1.0], (1.0,), 1e-4),  # the type counts also where a tolerance applies
         (1, 1.0000001, 0),  # EvalPlus: the type must be the same where it is not exact
         (1.00001, 1.0, 0),
-        ([1.0], [], 0),  # numpy.allclose would broadcast
         (1.0, [1.0, 1.0], 1e-4),
         ([[1.0, 1.0]], [[1.0], [1.0]], 1e-4),
         ([0.5, 1], [0.5000000001, 1], 0),  # not all floats: no tolerance
         ({"a": 1.0000000001}, {"a": 1.0}, 0),
-        (None, 0.0, 0),
         (NAN, 1.0, 0),
         (math.inf, -math.inf, 0),
-        (math.inf, 1e308, 1e-4),
         (10**400, 1.0, 0),
         (1.0, 10**400, 1e-4),
         ([[1.0]], values.NDArray([[1.0]], "float64", (1, 1)), 0),

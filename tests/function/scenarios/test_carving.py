@@ -63,7 +63,6 @@ def carve_all(
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ("assert slug('a b') == 'a-b'", ["slug('a b')"]),
         ("with pytest.raises(TypeError):\n    slug(None)", ["slug(None)"]),
         ("pytest.raises(TypeError, slug, 1, sep='x')", ["slug(1, sep='x')"]),
         ("text = 'a'\nunused = 5\nresult = slug(text)", ["text = 'a'\nslug(text)"]),
@@ -74,11 +73,7 @@ def carve_all(
             ["x = next(iter('ab'))\nslug(x)"],
         ),
         ("assert all(slug(x) for x in ('a', 'b'))", ["x = 'a'\nslug(x)", "x = 'b'\nslug(x)"]),
-        ("f = lambda x: slug(x)", []),
-        ("key = str.lower\nslug(key('A'))", ["key = str.lower\nslug(key('A'))"]),
         ("x = [1]\nx.append(2)\nslug(x)", ["x = [1]\nx.append(2)\nslug(x)"]),
-        ("x = {}\nx['a'] = 1\ny = 2\nslug(x)", ["x = {}\nx['a'] = 1\nslug(x)"]),
-        ("class A: ...\nslug(A())", ["class A:\n    ...\nslug(A())"]),
         ("def up(t):\n    t\nslug(up('a'))", ["def up(t):\n    t\nslug(up('a'))"]),
         ("a = 1\nwhile a:\n    b = slug(a)\nslug(b)", []),
         ("with open('f') as file:\n    slug(file)", ["file = open('f')\nslug(file)"]),

@@ -20,17 +20,6 @@ FILES = {
 }
 
 
-def test_imports_as_the_repository_writes_them() -> None:
-    names = Names(FILES)
-    assert names.import_of("total") == "from shop.sums import total"
-    assert names.import_of("f") == "from shop import fields as f"
-    assert names.import_of("Price") == "from shop.fields import Price"
-    assert names.import_of("nothing") is None
-    assert names.importable("json.decoder")
-    assert names.importable("shop.sums")
-    assert not names.importable("myproject.models")
-
-
 def test_an_example_is_completed_and_foreign_imports_go() -> None:
     text = "```python\nfrom myproject.views import view\ntotal([Price()])\n```\n"
     (script,) = scripts(statements(read_issue_text(text)))

@@ -9,11 +9,9 @@ import pytest
 from refute.issue.snippet.issue_reader import (
     ShownError,
     read_issue_text,
-    shown_errors,
     with_inline_code,
 )
-from refute.issue.snippet.script import missing_names, scripts, statements
-from refute.source.syntax import parse_module
+from refute.issue.snippet.script import scripts, statements
 
 FENCED = """Product of nothing
 
@@ -85,22 +83,6 @@ def test_words_are_no_code(text: str) -> None:
     assert "code" not in kinds(text)
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("KeyError: 'a'", ShownError("KeyError", "'a'")),
-        (
-            "re.error: bad escape \\p at position 1",
-            ShownError("error", "bad escape \\p at position 1"),
-        ),
-        ("django.db.utils.FieldError: no", ShownError("FieldError", "no")),
-        ("a FieldError(\"No 'a'\") is raised", ShownError("FieldError", "No 'a'")),
-    ],
-)
-def test_forms_of_exceptions(line: str, expected: ShownError) -> None:
-    assert expected in shown_errors(line)
-
-
 def test_scripts_join_the_earlier_pieces_and_stand_alone() -> None:
     text = "```python\nx = 1\n```\nthen\n```python\ny = x + 1\nprint(y)  # 3\n```\n"
     made = scripts(statements(read_issue_text(text)))
@@ -121,13 +103,6 @@ def test_the_main_part_is_run_and_the_set_up_is_not() -> None:
     code = "import os\nos.environ['A'] = 'b'\nif __name__ == '__main__':\n    f(1)\n"
     (made,) = scripts(statements(read_issue_text(f"```python\n{code}```\n")))
     assert [row.source for row in made.statements] == ["import os", "f(1)"]
-
-
-def test_missing_names() -> None:
-    tree = parse_module(
-        "def f(a, *b, c=d):\n    return a + e\nfor i in f(1): print(i, [k for k in g])"
-    )
-    assert missing_names(tree.body) == {"d", "e", "g"}
 
 
 def test_a_hostile_issue_ends_soon() -> None:
@@ -167,10 +142,3 @@ def test_a_split_sentence_keeps_all_its_words() -> None:
         "Sums\nHere `total([1])`"
     )
     assert pieces[2].errors == (ShownError("KeyError", "'a'"),)
-
-
-def test_what_is_assigned_last_is_looked_at() -> None:
-    text = "```python\nrows = query(1)\n```\nthen\n```python\nn = 3\n```\n"
-    made = scripts(statements(read_issue_text(text)))
-    assert [row.source for row in made[0].statements] == ["rows = query(1)", "rows"]
-    assert made[-1].sources == ("n = 3",)
