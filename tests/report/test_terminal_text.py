@@ -6,6 +6,7 @@ import io
 import logging
 
 import pytest
+from rich.console import Console
 from rich.panel import Panel
 from rich.syntax import Syntax
 from rich.table import Table
@@ -13,10 +14,14 @@ from rich.text import Text
 
 from refute.core.problems import IssuePrediction
 from refute.issue.contract import Reproduction
+from refute.issue.observed_calls import ObservedCall
 from refute.issue.vet import Vetted
+from refute.results import as_dict
+from refute.results.issues import ranked_document
 from refute.results.text.consoles import SafeConsole
-from refute.results.text.issues import print_vetted
+from refute.results.text.issues import print_ranked, print_vetted
 from refute.verbs import output
+from refute.verbs.vet import Pair, RankedFixes
 from refute.workspace.contract import Failure, TestResult
 
 HOSTILE = {
@@ -113,3 +118,21 @@ def test_brackets_are_brackets(capsys: pytest.CaptureFixture[str]) -> None:
     assert "[red]head" in shown
     assert "[/] [link=http://x]here" in shown
     assert "[/bold]" in shown
+
+
+def test_a_call_of_a_test_is_shown_with_both_ends() -> None:
+    call = ObservedCall("t.py::test_a", "Cart.total", "self=Cart(1)", "3", "raises KeyError()")
+    test = ObservedCall("t.py::test_b", "", "", "passed", "fails")
+    ranked = RankedFixes((), (), ("a.diff", "b.diff"), (Pair(0, 1, observed=(call, test)),))
+    out = io.StringIO()
+    print_ranked(ranked, Console(file=out, width=100))
+    assert out.getvalue().splitlines() == [
+        "a.diff and b.diff differ in t.py::test_a",
+        "  Cart.total(self=Cart(1))",
+        "  a.diff: 3",
+        "  b.diff: raises KeyError()",
+    ]
+    [pair] = as_dict(ranked_document(ranked))["pairs"]
+    assert pair["observed"][1] == {
+        "test": "t.py::test_b", "function": "", "given": "", "before": "passed", "after": "fails",
+    }  # fmt: skip

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from refute.errors import EnvironmentBroken, WorkspaceUnavailable
-from refute.workspace.contract import Recipe
+from refute.workspace.contract import Recipe, TestSelection
 from refute.workspace.environment import build_environment
 from refute.workspace.factory import open_local, prepare
 from refute.workspace.interpreters import find_interpreter
+from refute.workspace.local import LocalBackend
+from refute.workspace.working_copy import WorkingCopy
 
-from .shops import git
+from .shops import LIMITS, Shop, git
 
 THIS = "{}.{}".format(*sys.version_info[:2])
 PROJECT = """
@@ -111,3 +114,33 @@ def test_interpreters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         program.chmod(0o755)
     monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
     assert find_interpreter("3.99") == tmp_path / "versions" / "3.99.10" / "bin" / "python"
+
+
+STRICT = b"[pytest]\naddopts = --strict-config --strict-markers\ncache_dir = .some/cache\n"
+PATHS = b"""import os
+import pytest
+
+@pytest.mark.parametrize("path", [pytest.param(os.getcwd(), id=os.getcwd() + "/data")])
+def test_path(path):
+    assert os.path.isabs(path)
+"""
+
+
+def test_strict_configurations_and_machine_paths(shop: Shop) -> None:
+    base = replace(shop.base, recipe=replace(shop.base.recipe, options=()))
+    with WorkingCopy(LocalBackend(base, limits=LIMITS), base.recipe) as workspace:
+        workspace.write("pytest.ini", STRICT)
+        workspace.write("tests/test_path.py", PATHS)
+        report = workspace.run_tests(TestSelection(("tests/test_path.py",)))
+        assert (report.status, report.remark) == ("finished", "")
+        (result,) = report.results
+        assert result.id == "tests/test_path.py::test_path[<work tree>/data]"
+        assert not [name for name in workspace.files() if "cache" in name]
+        assert workspace.run("ls -d .some .pytest_cache").status
+        again = workspace.run_tests(TestSelection(tests=(result.id,)))
+        assert [one.outcome for one in again.results] == ["passed"]
+        workspace.write("pytest.ini", STRICT + b"unknown_option = 1\n")
+        report = workspace.run_tests(TestSelection(("tests/test_path.py",)))
+        assert (report.status, report.results) == ("crashed", ())
+        assert "did not start (exit status 4)" in report.remark
+        assert "Unknown config option: unknown_option" in report.remark

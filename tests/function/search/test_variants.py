@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import threading
 import time
 from collections.abc import Sequence
 
@@ -177,3 +178,25 @@ def test_a_node_inside_of_itself_is_no_program() -> None:
     assert isinstance(call, ast.Call)
     call.args = [call]
     assert compiled(ast.Module([ast.Expr(call)], []), walrus=True) is None
+
+
+CODE = "def f(x, y):\n    return [x + y * 2 for x in range(y) if x > 3 and y]"
+
+
+class _Gone:
+    """A sandbox whose every run fails."""
+
+    takes_code = True
+
+    def run_variants(self, *_: object) -> None:
+        """See `Sandbox.run_variants`."""
+        raise OSError("gone")
+
+
+def test_what_the_sandbox_raises_is_raised() -> None:
+    one = Trial(CODE, "f", (UnitTest(Call(args=(1, 2)), 3),), _Gone(), 0.0, 10_000)  # type: ignore[arg-type]
+    edits = singles(one.focus, one.facts(""), lambda stmts: 0.0)
+    before = set(threading.enumerate())
+    with pytest.raises(OSError, match="gone"):
+        list(one.run(((edit,), edit.weight) for edit in edits[:400]))
+    assert set(threading.enumerate()) <= before, "no thread of the search is left"
