@@ -8,7 +8,7 @@ A bug fix: a commit whose message speaks of a fix or a bug, and that changes one
 at most, in one function of one file that is no test. Commits that the search has an edit for are
 counted. The weights are those that make the fixes likeliest (a multinomial choice among all edits
 of the function, by maximum likelihood; Hunter, 2004, "MM algorithms for generalized Bradley-Terry
-models"), drawn to the mean of all kinds where a kind was seen seldom. Projects whose packages or
+models"), drawn to the weight set by hand where a kind was seen seldom. Projects whose packages or
 issues the search is measured on are left out; odd ones of the others are kept for the report.
 Histories are read, nothing of them runs.
 """
@@ -27,7 +27,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from statistics import median
 
 from packages import ROOT
 
@@ -40,8 +39,8 @@ from refute.source.syntax import first_line, functions_in, parse_module
 WEIGHTS = ROOT / "src/refute/function/search/rules/weights.json"
 MOST, LONGEST, LARGEST = 100, 4, 200_000
 """Fixes of a project, the newest; lines of a place; characters of a file."""
-PSEUDO = 2.0
-"""Fixes that each kind is thought to have besides those counted."""
+PSEUDO = 4.0
+"""Fixes that each kind is thought to have had before any was counted."""
 
 
 def fixes(repo: Path) -> Iterator[tuple[str, str, range]]:
@@ -134,21 +133,21 @@ def mined(repo: Path) -> list[dict[str, object]]:
 # -- weights ---------------------------------------------------------------------------------------
 
 
-def likeliest(rows: list[dict], rounds: int = 60) -> dict[str, float]:
-    """Return the kinds' weights of maximum likelihood, their sum that of today's."""
-    counts, total = Counter(row["kind"] for row in rows), sum(one.weight for one in RULES.values())
-    weights = {kind: rule.weight for kind, rule in RULES.items()}
+def likeliest(rows: list[dict], prior: dict[str, float], rounds: int = 60) -> dict[str, float]:
+    """Return the kinds' weights of maximum likelihood, drawn to the prior; their sum is its sum."""
+    counts, weights = Counter(row["kind"] for row in rows), dict(prior)
     for _ in range(rounds):
         exposure: dict[str, float] = defaultdict(float)
         for row in rows:
             whole = sum(weights[kind] * mass for kind, mass in row["mass"].items())
             for kind, mass in row["mass"].items():
                 exposure[kind] += mass / whole
-        typical = sum(counts.values()) / (sum(exposure[k] for k in RULES) or 1.0)
+        rate = len(rows) / sum(prior[kind] * exposure[kind] for kind in prior)
         weights = {
-            kind: (counts[kind] + PSEUDO) / (exposure[kind] + PSEUDO / typical) for kind in RULES
+            kind: (counts[kind] + PSEUDO) / (exposure[kind] + PSEUDO / (rate * before))
+            for kind, before in prior.items()
         }
-        scale = total / sum(weights.values())
+        scale = sum(prior.values()) / sum(weights.values())
         weights = {kind: weight * scale for kind, weight in weights.items()}
     return weights
 
@@ -197,18 +196,20 @@ def main() -> None:
     halves = [
         [row for row in rows if projects.index(row["project"]) % 2 == half] for half in (0, 1)
     ]
-    today = {kind: rule.weight for kind, rule in RULES.items()}
-    learned = likeliest(halves[0])
+    prior = {kind: row["prior"] for kind, row in json.loads(WEIGHTS.read_text())["kinds"].items()}
     print(f"{len(every)} fixes of {len(projects)} projects, {len(rows)} have an edit")
-    for name, weights in (("today", today), ("counted on the other half", learned)):
+    for name, weights in (("by hand", prior), ("counted", likeliest(halves[0], prior))):
         print(f"{name}: {surprise(halves[1], weights):.2f} bits a fix, on the half kept apart")
-    print("median rank today:", median(row["rank"] for row in halves[1]))
-    whole, counts = likeliest(rows), Counter(row["kind"] for row in rows)
+    whole, counts = likeliest(rows, prior), Counter(row["kind"] for row in rows)
     for kind in sorted(RULES, key=lambda one: -whole[one]):
-        print(f"{kind:24} {counts[kind]:5} {today[kind]:6.3f} -> {whole[kind]:6.3f}")
+        print(f"{kind:24} {counts[kind]:5} {prior[kind]:6.3f} -> {whole[kind]:6.3f}")
     if options.write:
-        table = {kind: [round(whole[kind], 4), counts[kind]] for kind in sorted(RULES)}
-        WEIGHTS.write_text(json.dumps(table, indent=1) + "\n")
+        kinds = {
+            kind: {"prior": prior[kind], "fixes": counts[kind], "weight": round(whole[kind], 4)}
+            for kind in sorted(RULES)
+        }
+        source = [name.replace("+", "/") for name in projects]
+        WEIGHTS.write_text(json.dumps({"projects": source, "kinds": kinds}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -13,8 +13,6 @@ import pytest
 from refute.core.problems import Call, Expression
 from refute.errors import DatasetError
 from refute_lab.datasets import load, with_code
-from refute_lab.datasets.functions import restore
-from refute_lab.datasets.originfmt import read_test_code
 
 HEAD = """import numpy as np
 
@@ -106,23 +104,6 @@ def test_rows_of_one_task_get_ids_of_their_own(tmp_path: Path) -> None:
     assert [i.problem.id for i in load(path)] == ["Mbpp/6", "Mbpp/6#2"]
     assert [i.key.id for i in load(path)] == ["Mbpp/6", "Mbpp/6#2"]
     assert [i.problem.id for i in load(path, ids=["Mbpp/6#2"])] == ["Mbpp/6#2"]
-
-
-# -- the OriginFmt test code -----------------------------------------------------------------------
-
-
-def test_checkers_are_read_from_the_assertion() -> None:
-    as_sets = TEST.replace("pass", "out = set(out)\n    exp = set(exp)")
-    assert read_test_code(as_sets).checker == "same_set"
-    found = TEST.replace("pass", "exact_match = exp == (out is not None)")
-    assert read_test_code(found).checker == "not_none"
-    assert read_test_code(TEST).checker is None
-    assert read_test_code(TEST).entry_point == "twice"
-
-
-def test_lists_over_several_lines() -> None:
-    code = read_test_code(TEST.replace("[inf, -2.5]", "[\n  float('inf'),\n  -2.5]"))
-    assert code.expected == (float("inf"), -2.5)
 
 
 # -- HumanEval+ and HE-Fix -------------------------------------------------------------------------
@@ -218,15 +199,6 @@ def test_mbpp_plus_hides_the_assert_of_its_prompt(tmp_path: Path) -> None:
     assert item.key.inputs == (((1, 2), (3,)),)  # problem 2 takes tuples
     (shown,) = load(path, visible_tests=2)
     assert [t.call for t in shown.problem.tests] == [Call((1,)), Call((5,))]
-
-
-def test_restore() -> None:
-    assert restore(2, ([1], [2])) == ((1,), (2,))
-    assert restore(63, ([[1], [2]],)) == ([(1,), (2,)],)
-    assert restore(252, ("1+2j",)) == (1 + 2j,)
-    assert restore(115, ([[1], []],)) == ([{1}, {}],)
-    assert restore(580, ([1, [2, [3]]],)) == ((1, (2, (3,))),)
-    assert restore(3, ([1],)) == ([1],)
 
 
 # -- own files -------------------------------------------------------------------------------------

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from refute.core.problems import IssueProblem
 from refute.doors import command_line
-from refute_lab.swt.study import by_date, by_length, pass_at, read_graded
+from refute_lab.swt.study import pass_at, read_graded
 from refute_lab.verbs.report import report as refute_report
 
 from .pages import HOSTILE, Page, tables_of
@@ -242,20 +241,6 @@ def test_runs_whose_coverage_counts_other_lines_are_told_apart(runs: Runs) -> No
     assert table.notes[1:] == ("ΔC of a counts other lines than version 1's (executable=printed)",)
     (alone,) = refute_report(printed).chosen(["swt-2"])
     assert len(alone.notes) == 1
-
-
-def test_groups() -> None:
-    def problem(identity: str, text: str, date: str) -> IssueProblem:
-        return IssueProblem(identity, "a/b", "0", text, created_at=date)
-
-    problems = [
-        problem("1", "short", "2023-04-30T23:59:59Z"),
-        problem("2", "word " * 5000, "2023-05-01"),
-        problem("3", "", ""),
-    ]
-    lengths = {group.label: group.ids for group in by_length(problems)}
-    assert lengths == {"≤ 100 tokens": ("1", "3"), "> 500 tokens": ("2",)}
-    assert [group.ids for group in by_date(problems, "2023-04-30")] == [("1",), ("2",)]
 
 
 def test_the_page_is_self_contained_and_hostile_text_stays_text(

@@ -22,7 +22,6 @@ from refute_lab.train.filters import (
     evaluation_texts,
     extracted,
     fingerprint,
-    prompt_tokens,
     read_source,
     works,
 )
@@ -152,12 +151,6 @@ def test_cut_keeps_what_a_name_depends_on() -> None:
         assert kept in found.code
 
 
-def test_statements_on_one_line_are_written_anew() -> None:
-    found = extracted("a = 1; b = 2\ndef f(x): return x + a\n", "f", "")
-    assert isinstance(found, Extract)
-    assert found.code == "a = 1\n\ndef f(x):\n    return x + a\n"
-
-
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
@@ -186,11 +179,6 @@ def test_the_description_names_the_function() -> None:
     assert found.entry_point == "g"
 
 
-def test_an_inner_generator_is_no_generator() -> None:
-    found = extracted("def f(x):\n    def g():\n        yield x\n    return list(g())", None, "")
-    assert isinstance(found, Extract)
-
-
 # -- filters ---------------------------------------------------------------------------------------
 
 
@@ -213,14 +201,6 @@ def raw(description: str = "Double x.", answer: str = "", *, chat: bool = False)
 def test_texts_that_fall_out(task: Raw, reason: str) -> None:
     found = admitted(task)
     assert found.startswith(reason)
-
-
-def test_the_prompt_limit_is_exact() -> None:
-    found = admitted(raw())
-    assert isinstance(found, Solution)
-    size = prompt_tokens(found.problem())
-    assert isinstance(admitted(raw(), max_prompt=size), Solution)
-    assert admitted(raw(), max_prompt=size - 1) == "prompt too long"
 
 
 def checked(task: Raw, pool: SandboxPool) -> str | None:

@@ -287,18 +287,18 @@ SWT_LITE_V1, SWT_FULL_V1 = (_spec(f"swt-{subset}-v1") for subset in ("lite", "fu
 SWE_LITE, SWE_VERIFIED, SWE_FULL = (_spec(f"swe-{subset}") for subset in _STARTS)
 
 
-def _rows_of(name: str, summary: str, *starts: str) -> DatasetSpec[IssueItem]:
+def swe_dataset(name: str, summary: str, *starts: str) -> DatasetSpec[IssueItem]:
     """A dataset of rows in SWE-bench's form; `starts`: how the names of its files begin."""
     items = from_rows(name, starts, lambda row, options: _item(row), admits=_is_python)
     return DatasetSpec(name=name, summary=summary, items=items, level="issue", starts=starts)
 
 
-TDD_VERIFIED = _rows_of(
+TDD_VERIFIED = swe_dataset(
     "tdd-verified", "TDD-Bench Verified: 449 issues, graded by tddScore", "TDD_Bench", "TDD-Bench"
 )
-SWE_REBENCH = _rows_of(
+SWE_REBENCH = swe_dataset(
     "swe-rebench", "SWE-rebench: 21,336 issues of Python repositories", "SWE-rebench"
 )
-SWE_PRO = _rows_of(
+SWE_PRO = swe_dataset(
     "swe-pro", "SWE-bench Pro: the Python ones of its 731 public issues", "SWE-bench_Pro"
 )

@@ -35,11 +35,11 @@ RENAMED = 4
 _BUILTIN = frozenset(dir(builtins))
 
 
-rule("wrap borrowed", 0.25, "return a", "return g(a)")
-rule("add argument", 0.25, "return f(a, b)", "return f(a, b, items)")
-rule("borrow argument", 0.15, "g(a.b)\nreturn g(a)", "g(a.b)\nreturn g(a.b)")
-rule("borrow condition", 0.1, "if a:\n    return b", "if g(a) and a:\n    return b")
-rule("borrow statement", 0.2, "return b", "a.close()\nreturn b")
+rule("wrap borrowed", "return a", "return g(a)")
+rule("add argument", "return f(a, b)", "return f(a, b, items)")
+rule("borrow argument", "g(a.b)\nreturn g(a)", "g(a.b)\nreturn g(a.b)")
+rule("borrow condition", "if a:\n    return b", "if g(a) and a:\n    return b")
+rule("borrow statement", "return b", "a.close()\nreturn b")
 
 
 @draws(ast.expr)
@@ -100,7 +100,7 @@ def added_arguments(site: Site, facts: CodeFacts) -> Iterator[Variant]:
             yield "add argument", ast.Call(func, [*args, kind], keywords), short
 
 
-rule("pass on", 0.4, "return g(a, b=b)", "return g(a, b=b, items=items)",
+rule("pass on", "return g(a, b=b)", "return g(a, b=b, items=items)",
     "def h(*x, **y):\n    return g()\nreturn h",
     "def h(*x, **y):\n    return g(**y)\nreturn h")  # fmt: skip
 

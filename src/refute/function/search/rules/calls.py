@@ -63,8 +63,8 @@ _FUNCTIONS = _partners(_FUNCTION_GROUPS)
 _METHODS = _partners(_METHOD_GROUPS)
 _BUILTIN = frozenset(dir(builtins))
 
-rule("function", 0.4, "return min(items)", "return max(items)", ordered=True)
-rule("method", 0.5, "return a.upper()", "return a.lower()", ordered=True)
+rule("function", "return min(items)", "return max(items)", ordered=True)
+rule("method", "return a.upper()", "return a.lower()", ordered=True)
 
 
 @draws(ast.Name)
@@ -108,8 +108,8 @@ def _calls(*names: str) -> Callable[[Site, CodeFacts], bool]:
     return lambda site, facts: callee(site.node) in names
 
 
-rule("swap arguments", 0.35, "return divmod(a, b)", "return divmod(b, a)", few=True)
-rule("drop argument", 0.2, "return pow(a, b)", "return pow(a)")
+rule("swap arguments", "return divmod(a, b)", "return divmod(b, a)", few=True)
+rule("drop argument", "return pow(a, b)", "return pow(a)")
 
 
 @draws(ast.Call)
@@ -139,7 +139,7 @@ rewrites("drop argument", "V.M(A, **K) -> V.M(**K) ; 0.5",
     when=_calls("split", "strip", "lstrip", "rstrip", "pop"))  # fmt: skip
 
 
-rule("default", 0.03, "return min(items)", "return min(items, default=0)",
+rule("default", "return min(items)", "return min(items, default=0)",
     when=_calls("min", "max"),
     rows="F(A, **K) -> F(A, **K, default=0)\nF(A, **K) -> F(A, **K, default=None)")  # fmt: skip
 rewrites("slice", "zip(A, X) -> zip(A, X[1:]) ; 0 ; list str")
@@ -173,7 +173,7 @@ def _wrapped(site: Site, facts: CodeFacts, new: ast.expr) -> float | None:
     return _known(site, facts, new)
 
 
-rule("wrap", 0.25, "return a - b", "return abs(a - b)", when=_is_value, extra=_wrapped, rows="""
+rule("wrap", "return a - b", "return abs(a - b)", when=_is_value, extra=_wrapped, rows="""
     X -> abs(X)       ;  0.8 ; int float num
     X -> len(X)       ;  0.4 ; str list set dict tuple
     X -> set(X)       ;  0.6 ; str list tuple iter
@@ -196,7 +196,7 @@ rule("wrap", 0.25, "return a - b", "return abs(a - b)", when=_is_value, extra=_w
     X -> range(X)     ; -0.6 ; int
     X -> enumerate(X) ; -1.0 ; list str iter
 """)  # fmt: skip
-rule("wrap method", 0.15, "return str(a)", "return str(a).lower()", when=_is_value,
+rule("wrap method", "return str(a)", "return str(a).lower()", when=_is_value,
      extra=lambda site, facts, new: 0.5 if type_of(site.node, facts) == "str" else -0.5, rows="""
     X -> X.lower()    ;  0.4 ; str
     X -> X.upper()    ;  0.0 ; str
@@ -207,7 +207,7 @@ rule("wrap method", 0.15, "return str(a)", "return str(a).lower()", when=_is_val
     X -> X.isalpha()  ; -1.0 ; str
     X -> X.swapcase() ; -0.6 ; str
 """)  # fmt: skip
-rule("negate", 0.2, "if any(items):\n    return 1", "if not any(items):\n    return 1", few=True)
+rule("negate", "if any(items):\n    return 1", "if not any(items):\n    return 1", few=True)
 
 
 @draws(ast.expr)
@@ -224,7 +224,7 @@ def negations(site: Site, facts: CodeFacts) -> Iterator[Variant]:
         yield "negate", negated(node), -1.5
 
 
-rule("wrap both", 0.1, "return a == b", "return set(a) == set(b)")
+rule("wrap both", "return a == b", "return set(a) == set(b)")
 
 
 @draws(ast.Compare)
@@ -243,7 +243,7 @@ def wrapped_sides(site: Site, facts: CodeFacts) -> Iterator[Variant]:
         yield "wrap both", low, 0.0
 
 
-rule("slice bound", 0.25, "return items[1:]", "return items[:1]")
+rule("slice bound", "return items[1:]", "return items[:1]")
 
 
 @draws(ast.Slice)
@@ -274,14 +274,14 @@ def _is_sequence(site: Site, facts: CodeFacts) -> bool:
     return may_be(node, facts, "list", "str", "tuple") and not site.is_test
 
 
-rule("slice", 0.15, "return items", "return items[::-1]", when=_is_sequence, extra=_known, rows="""
+rule("slice", "return items", "return items[::-1]", when=_is_sequence, extra=_known, rows="""
     X -> X[1:]
     X -> X[:-1]
     X -> X[::-1] ; 0.3
     X -> X[1:-1] ; -1.0
     X -> X[2:]   ; -0.7
 """)  # fmt: skip
-rule("slice name", 0.1, "return sum(items)", "return sum(items[:a])")
+rule("slice name", "return sum(items)", "return sum(items[:a])")
 
 
 @draws(ast.expr)
@@ -327,7 +327,7 @@ def _bounds(site: Site, facts: CodeFacts, new: ast.expr) -> float:
     return 0.0 if inside or isinstance(site.owner, ast.Return) else -0.7
 
 
-rule("plus one", 0.3, "return list(range(a))", "return list(range(a + 1))", few=True,
+rule("plus one", "return list(range(a))", "return list(range(a + 1))", few=True,
     when=_is_number, extra=_bounds, rows="X -> X + 1")  # fmt: skip
-rule("minus one", 0.3, "return items[a]", "return items[a - 1]", few=True, when=_is_number,
+rule("minus one", "return items[a]", "return items[a - 1]", few=True, when=_is_number,
     extra=_bounds, rows="X -> X - 1 ; -0.2")  # fmt: skip

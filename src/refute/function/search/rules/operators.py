@@ -23,18 +23,18 @@ from refute.function.search.sites import Site
 REPEATED = -1.5
 """Log weight of what gives a call the same variable twice, or compares one with itself."""
 
-rule("flip bool", 0.7, "return True", "return False", few=True, rows="True -> False\nFalse -> True")
-rule("constant step", 0.7, "return items[1]", "return items[2]", few=True)
-rule("constant told", 0.5, "return a % 3 == 0", "return a % 7 == 0")
-rule("constant drawn", 0.2, "return a + 5 + 20", "return a + 5 + 5")
-rule("string space", 0.6, "return ' '.join(items)", "return ''.join(items)")
-rule("string told", 0.3, "return a == 'no'", "return a == 'ok'")
-rule("string drawn", 0.2, "return a == 'x' or b == 'yz'", "return a == 'yz' or b == 'yz'")
-rule("variable", 0.8, "return a + a", "return a + b")
-rule("assign other", 0.3, "n = m = 0\nn = a\nreturn n + m", "n = m = 0\nm = a\nreturn n + m")
-rule("function other", 0.3, "return f(a, b, items)", "return g(a, b, items)")
-rule("variable to constant", 0.04, "return a % b", "return a % 2")
-rule("constant to variable", 0.15, "return a % 2", "return a % b")
+rule("flip bool", "return True", "return False", few=True, rows="True -> False\nFalse -> True")
+rule("constant step", "return items[1]", "return items[2]", few=True)
+rule("constant told", "return a % 3 == 0", "return a % 7 == 0")
+rule("constant drawn", "return a + 5 + 20", "return a + 5 + 5")
+rule("string space", "return ' '.join(items)", "return ''.join(items)")
+rule("string told", "return a == 'no'", "return a == 'ok'")
+rule("string drawn", "return a == 'x' or b == 'yz'", "return a == 'yz' or b == 'yz'")
+rule("variable", "return a + a", "return a + b")
+rule("assign other", "n = m = 0\nn = a\nreturn n + m", "n = m = 0\nm = a\nreturn n + m")
+rule("function other", "return f(a, b, items)", "return g(a, b, items)")
+rule("variable to constant", "return a % b", "return a % 2")
+rule("constant to variable", "return a % 2", "return a % b")
 
 
 @draws(ast.Constant)
@@ -215,10 +215,10 @@ ARITHMETIC: dict[type[ast.operator], tuple[tuple[type[ast.operator], float], ...
 _RISING = (ast.Lt, ast.LtE)
 _SYMMETRIC = (ast.Mult, ast.BitAnd, ast.BitOr, ast.BitXor)
 
-rule("compare", 0.8, "return a < b", "return a <= b", few=True, ordered=True)
-rule("arithmetic", 0.5, "return a - b", "return a % b", few=True, ordered=True)
-rule("swap operands", 0.35, "return a - b", "return b - a", few=True)
-rule("parentheses", 0.3, "return a + b * 2", "return (a + b) * 2", few=True)
+rule("compare", "return a < b", "return a <= b", few=True, ordered=True)
+rule("arithmetic", "return a - b", "return a % b", few=True, ordered=True)
+rule("swap operands", "return a - b", "return b - a", few=True)
+rule("parentheses", "return a + b * 2", "return (a + b) * 2", few=True)
 
 
 @draws(ast.Compare)
@@ -258,7 +258,7 @@ def arithmetic(site: Site, facts: CodeFacts) -> Iterator[Variant]:
         yield "parentheses", binary(binary(left, op, right.left), right.op, right.right), 0.0
 
 
-rule("boolean", 0.9, "return a > 1 and b > 1", "return a > 1 or b > 1", few=True)
+rule("boolean", "return a > 1 and b > 1", "return a > 1 or b > 1", few=True)
 
 
 @draws(ast.BoolOp)
@@ -269,11 +269,11 @@ def booleans(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     yield "boolean", ast.BoolOp(op=other, values=site.node.values), 0.0
 
 
-rule("drop minus", 0.4, "return -a", "return a", few=True, rows="-A -> A")
-rule("swap branches", 0.5, "return a if b else 0", "return 0 if b else a",
+rule("drop minus", "return -a", "return a", few=True, rows="-A -> A")
+rule("swap branches", "return a if b else 0", "return 0 if b else a",
     "if a:\n    b = 1\nelse:\n    b = 2\nreturn b", "if a:\n    b = 2\nelse:\n    b = 1\nreturn b",
     few=True, rows="A if T else B -> B if T else A ; -0.5")  # fmt: skip
-rule("swap elements", 0.4, "return (a, b)", "return (b, a)", few=True)
+rule("swap elements", "return (a, b)", "return (b, a)", few=True)
 
 
 @draws(ast.Tuple, ast.List, stored=True)
@@ -291,7 +291,7 @@ def swapped_elements(site: Site, facts: CodeFacts) -> Iterator[Variant]:
 
 # -- parts left out --------------------------------------------------------------------------------
 
-rule("drop operand", 0.4, "return a + b + 1", "return a + b", ordered=True)
+rule("drop operand", "return a + b + 1", "return a + b", ordered=True)
 
 
 @draws(ast.BinOp)
@@ -326,7 +326,7 @@ def _dropped(op: ast.operator, part: ast.expr) -> float:
     return 0.2 - 0.12 * sum(1 for n in ast.walk(part) if isinstance(n, ast.expr))
 
 
-rule("drop condition", 0.5, "return a and b and items", "return a and items")
+rule("drop condition", "return a and b and items", "return a and items")
 
 
 @draws(ast.BoolOp, ast.Compare, ast.ListComp, ast.GeneratorExp)
@@ -349,9 +349,9 @@ def dropped_conditions(site: Site, facts: CodeFacts) -> Iterator[Variant]:
             yield "drop condition", type(site.node)(elt=elt, generators=[bare]), 0.0
 
 
-rule("drop call", 0.3, "return sorted(items)", "return items", rows="F(A, **K) -> A")
+rule("drop call", "return sorted(items)", "return items", rows="F(A, **K) -> A")
 _CHANGING = ("sort", "reverse", "append", "extend")
-rule("drop method", 0.3, "return items.sort()", "return items",
+rule("drop method", "return items.sort()", "return items",
     when=lambda site, facts: not _of_module(site.node, facts),
     extra=lambda site, facts, new: 0.7 * (callee(site.node) in _CHANGING),
     rows="V.M(*A, **K) -> V")  # fmt: skip
@@ -367,12 +367,12 @@ def _of_module(node: ast.expr, facts: CodeFacts) -> bool:
     )
 
 
-rule("drop not", 0.6, "return not a", "return a", few=True, rows="not A -> A")
-rule("drop branch", 0.1, "return a if b else 0", "return a",
+rule("drop not", "return not a", "return a", few=True, rows="not A -> A")
+rule("drop branch", "return a if b else 0", "return a",
     rows="A if T else B -> A\nA if T else B -> B")  # fmt: skip
 
 
-rule("drop element", 0.3, "return a in (1, 2, 3)", "return a in (1, 3)")
+rule("drop element", "return a in (1, 2, 3)", "return a in (1, 3)")
 
 
 @draws(ast.Tuple, ast.List, ast.Set)

@@ -8,9 +8,11 @@ capitals for what may stand there: `X` an expression, `V.M` a method, `*A` and `
 from __future__ import annotations
 
 import ast
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from refute.function.search.edit import Change, same
@@ -61,10 +63,8 @@ class Rule:
 
     kind: str
     weight: float
-    """Relative frequency per bug, set by hand from general knowledge of bug-fix corpora
-    (Karampatsis and Sutton, "How Often Do Single-Statement Bugs Occur? The ManySStuBs4J Dataset",
-    MSR 2020: wrong operators, numbers, names, callees and arguments lead) and checked on both folds
-    of the development data; no row of a dataset has a weight of its own."""
+    """How likely an edit of this kind is the fix, beside one of another kind at its place: counted
+    in the histories of public projects by `benchmarks/bug_fixes.py` (`weights.json`)."""
     examples: tuple[tuple[str, str], ...]
     """Faulty and right body of `def f(a, b, items)`: what the rule is for, and its test."""
     few: bool
@@ -91,9 +91,18 @@ def _nothing(site: Site, facts: CodeFacts, new: ast.expr) -> float:
     return 0.0
 
 
+WEIGHTS: dict[str, float] = {
+    kind: row["weight"]
+    for kind, row in json.loads(Path(__file__).with_name("weights.json").read_text("utf-8"))[
+        "kinds"
+    ].items()
+}
+UNCOUNTED = 0.2
+"""Weight of a kind that nobody has counted yet."""
+
+
 def rule(
     kind: str,
-    weight: float,
     *example: str,
     rows: str = "",
     when: _When = _always,
@@ -107,7 +116,7 @@ def rule(
     """
     assert kind not in RULES, kind
     pairs = tuple(zip(example[::2], example[1::2], strict=True))
-    RULES[kind] = Rule(kind, weight, pairs, few, ordered)
+    RULES[kind] = Rule(kind, WEIGHTS.get(kind, UNCOUNTED), pairs, few, ordered)
     if rows:
         rewrites(kind, rows, when=when, extra=extra)
 

@@ -36,7 +36,7 @@ _ZERO_TESTS: tuple[tuple[ast.cmpop, float], ...] = (
 )  # fmt: skip
 
 
-rule("guard", 0.12, "n = 0\nfor x in items:\n    n += x\nreturn n",
+rule("guard", "n = 0\nfor x in items:\n    n += x\nreturn n",
     "n = 0\nfor x in items:\n    if x > 0:\n        n += x\nreturn n")  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def guards(stmt: ast.stmt, context: Scope, facts: CodeFacts) -> Iterator[Restate
         yield "guard", [ast.If(test=condition, body=[stmt], orelse=[])], extra
 
 
-rule("insert update", 0.1, "while a > 0:\n    b += 1\nreturn b",
+rule("insert update", "while a > 0:\n    b += 1\nreturn b",
     "while a > 0:\n    b += 1\n    a -= 1\nreturn b")  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def updates(loop: ast.For | ast.While, context: Scope) -> Iterator[Draft]:
             yield "insert update", changes, missing + (endless and name in tested), (loop,)
 
 
-rule("clamp", 0.06, "n = 0\nfor x in items:\n    n += x\n    b = n\nreturn b",
+rule("clamp", "n = 0\nfor x in items:\n    n += x\n    b = n\nreturn b",
     "n = 0\nfor x in items:\n    n += x\n    n = max(n, 0)\n    b = n\nreturn b")  # fmt: skip
 
 
@@ -176,24 +176,24 @@ def _is_idle(stmt: ast.stmt) -> bool:
 _GUARDED = "if a:\n    b = 1\nreturn b"
 _CHOICE = "if a:\n    b = 1\nelse:\n    b = 2\nreturn b"
 
-rule("unguard", 0.15, _GUARDED, "b = 1\nreturn b", _CHOICE, "b = 2\nreturn b", few=True)
+rule("unguard", _GUARDED, "b = 1\nreturn b", _CHOICE, "b = 2\nreturn b", few=True)
 rewritten("unguard", "if T: B", "B")
 rewritten("unguard", "if T: B\nelse: E", "B")
 rewritten("swap branches", "if T: B\nelse: E", "if T: E\nelse: B", when=_has_else)
 rewritten("unguard", "if T: B\nelse: E", "E", extra=-0.7)
-rule("elif to if", 0.12, "if a:\n    b = 1\nelif b:\n    b = 2\nreturn b",
+rule("elif to if", "if a:\n    b = 1\nelif b:\n    b = 2\nreturn b",
     "if a:\n    b = 1\nif b:\n    b = 2\nreturn b", few=True)  # fmt: skip
 rewritten("elif to if", "if T: B\nelse: E", "if T: B\nE")
 
 
 _LOOP = "for x in items:\n    if x:\n        {}\nreturn a"
-rule("break", 0.2, _LOOP.format("break"), _LOOP.format("continue"))
+rule("break", _LOOP.format("break"), _LOOP.format("continue"))
 rewritten("break", "break", "continue")
 rewritten("break", "continue", "break")
 rewritten("break", "pass", "continue")
 
 
-rule("augmented", 0.5, "a -= b\nreturn a", "a += b\nreturn a", few=True, ordered=True)
+rule("augmented", "a -= b\nreturn a", "a += b\nreturn a", few=True, ordered=True)
 
 
 @states(ast.AugAssign)
@@ -207,16 +207,16 @@ def augmented(stmt: ast.stmt, context: Scope, facts: CodeFacts) -> Iterator[Rest
 
 rewritten("guard", "V.M(A)", "if A not in V: V.M(A)", extra=0.5,
           when=lambda stmt: _method(stmt) in ("append", "add"))  # fmt: skip
-rule("missing return", 0.3, "len(items)", "return len(items)")
+rule("missing return", "len(items)", "return len(items)")
 rewritten("missing return", "V", "return V", when=_is_idle)
 # -- left out, moved -------------------------------------------------------------------------------
 
-rule("delete", 0.3, "items.sort()\nreturn items", "return items")
-rule("drop check", 0.8, "if not items:\n    raise ValueError('none')\nreturn items", "return items")
-rule("reorder", 0.12, "a += 1\nb += a\nreturn b", "b += a\na += 1\nreturn b", few=True)
-rule("dedent", 0.3, "for x in items:\n    a += x\n    return a",
+rule("delete", "items.sort()\nreturn items", "return items")
+rule("drop check", "if not items:\n    raise ValueError('none')\nreturn items", "return items")
+rule("reorder", "a += 1\nb += a\nreturn b", "b += a\na += 1\nreturn b", few=True)
+rule("dedent", "for x in items:\n    a += x\n    return a",
     "for x in items:\n    a += x\nreturn a", few=True)  # fmt: skip
-rule("indent", 0.15, "for x in items:\n    a += x\nb += 1\nreturn b",
+rule("indent", "for x in items:\n    a += x\nb += 1\nreturn b",
     "for x in items:\n    a += x\n    b += 1\nreturn b", few=True)  # fmt: skip
 
 
@@ -310,7 +310,7 @@ def _deletion(stmt: ast.stmt) -> float:
     return 0.0
 
 
-rule("swap returns", 0.5, "if a:\n    return True\nreturn False",
+rule("swap returns", "if a:\n    return True\nreturn False",
     "if a:\n    return False\nreturn True", few=True)  # fmt: skip
 
 

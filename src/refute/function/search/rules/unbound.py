@@ -29,12 +29,12 @@ from refute.function.search.sites import Scope, Site
 
 __all__ = ["bindings", "uses"]
 
-rule("bind", 1.0, "return n + 1", "n = len(items)\nreturn n + 1",
+rule("bind", "return n + 1", "n = len(items)\nreturn n + 1",
     "for x in items:\n    n += x\nreturn n", "n = 0\nfor x in items:\n    n += x\nreturn n",
     "return [x for x in items if x == n]",
     "n = max(items.values())\nreturn [x for x in items if x == n]")  # fmt: skip
 
-rule("bind as elsewhere", 1.0, "low = a.low\nreturn low + high",
+rule("bind as elsewhere", "low = a.low\nreturn low + high",
     "low = a.low\nhigh = a.high\nreturn low + high")  # fmt: skip
 
 NEAR = 8
@@ -172,9 +172,9 @@ def _values(near: Sequence[str], facts: CodeFacts) -> Iterator[tuple[ast.expr, f
                     yield binary(load(name), op, other), less - 0.3
 
 
-rule("wrap unread", 0.4, "return b", "return a(b)")
-rule("or unread", 0.4, "return items", "return a or items")
-rule("use unread", 0.4, "items.sort()\nreturn items", "items[a] = b\nitems.sort()\nreturn items",
+rule("wrap unread", "return b", "return a(b)")
+rule("or unread", "return items", "return a or items")
+rule("use unread", "items.sort()\nreturn items", "items[a] = b\nitems.sort()\nreturn items",
     "items.sort()\nreturn items", "a(items)\nitems.sort()\nreturn items",
     "items.sort()\nreturn items", "items.sort()\nitems = a(items, b)\nreturn items",
     "items.sort()\nreturn items", "a()\nitems.sort()\nreturn items")  # fmt: skip
