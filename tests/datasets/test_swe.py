@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from refute.errors import DatasetError
-from refute_lab.datasets.swe import excluded, load_issues
+from refute_lab.datasets.swe import listed, load_issues
 
 FIX = "--- a/lib/area.py\n+++ b/lib/area.py\n@@ -1 +1 @@\n-SECRETFIX = 1\n+SECRETFIX = 2\n"
 TESTS = (
@@ -118,7 +118,7 @@ def test_patches_of_the_prompt_data_sets(tmp_path: Path) -> None:
 def test_names_find_their_files_and_leave_out_what_the_benchmark_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dropped = sorted(excluded("lite"))[0]
+    dropped = sorted(listed("lite"))[0]
     rows = [ROW, {**ROW, "instance_id": dropped}]
     data = "".join(json.dumps(row) + "\n" for row in rows).encode()
     (tmp_path / "SWE-bench_Lite-test.jsonl.gz").write_bytes(gzip.compress(data))
@@ -134,14 +134,14 @@ def test_names_find_their_files_and_leave_out_what_the_benchmark_does(
 
 
 def test_the_official_size_of_swt_bench_lite() -> None:
-    assert len(excluded("lite")) == 300 - 276
-    assert excluded("lite") >= {"pallets__flask-4045", "django__django-13658"}
-    assert len(excluded("full")) == 311
-    assert len(excluded("verified")) == 67
+    assert len(listed("lite")) == 300 - 276
+    assert listed("lite") >= {"pallets__flask-4045", "django__django-13658"}
+    assert len(listed("full")) == 311
+    assert len(listed("verified")) == 67
 
 
 def test_the_lists_of_the_papers_first_version(tmp_path: Path) -> None:
-    dropped = excluded("v1")
+    dropped = listed("v1")
     assert 2294 - len(dropped) == 1762
     assert sum(id.startswith("sphinx-doc__") for id in dropped) == 187
     ids = ("me__area-1", "sphinx-doc__sphinx-7686", "pallets__flask-4045")
@@ -186,7 +186,8 @@ def test_the_successors_rows_with_their_environments(tmp_path: Path) -> None:
     written(tmp_path, {**ROW, **REBENCH}, {**other, "language": "go"}, name="SWE-rebench.jsonl")
     pro = {name: value for name, value in {**ROW, **PRO}.items() if value is not None}
     written(tmp_path, pro, {**other, "repo_language": "js"}, name="SWE-bench_Pro.jsonl")
-    written(tmp_path, ROW, name="TDD_Bench.json")
+    kept = {**ROW, "instance_id": "pallets__flask-5014", "FAIL_TO_PASS": None}
+    written(tmp_path, kept, other, name="SWE-bench_Verified.jsonl")
     (plain,) = load_issues("tdd-verified", data=tmp_path)
     (rebench,) = load_issues("swe-rebench", data=tmp_path)
     (asked,) = load_issues("swe-pro", data=tmp_path)
@@ -200,13 +201,12 @@ def test_the_successors_rows_with_their_environments(tmp_path: Path) -> None:
     assert recipe.before == "2020-01-01"
     assert asked.problem.recipe.image == "jefzda/sweap-images:me.area-me__area-1"
     assert "It must multiply." in asked.problem.text
-    assert plain.key == rebench.key
-    assert asked.key.fail_to_pass == plain.key.fail_to_pass
+    assert plain.problem.id in listed("tdd")
+    assert len(listed("tdd")) == 449
+    assert asked.key.fail_to_pass == rebench.key.fail_to_pass
     for item in (plain, rebench, asked):
         seen = json.dumps(asdict(item.problem))
         assert not any(secret in seen for secret in ("SECRET", "secretly", "test_area", "Area=="))
-    with pytest.raises(DatasetError, match="tdd-verified: not on the hub; download TDD_Bench"):
-        load_issues("tdd-verified")
 
 
 def test_ids_and_limit(tmp_path: Path) -> None:

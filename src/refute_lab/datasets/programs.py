@@ -6,9 +6,9 @@ are compared word by word.
 
 | name | paper; licence | size | form of a row |
 |---|---|---|---|
-| ``livecodebench`` | arXiv 2403.07974, section 3; CC | 400 problems (release 1), 1,055 (release 6) | ``question_id``, ``question_content``, ``public_test_cases`` and ``private_test_cases`` (JSON, or base64 of zlib of pickle); rows of a function (LeetCode) are left out |
-| ``testcase-eval`` | arXiv 2506.12278, section 3; of Codeforces | 500 problems, 100,000 solutions | ``id``, ``title``, ``description``, ``input``, ``output``, ``note`` |
-| ``hardtests`` | arXiv 2505.24098, section 3; MIT | 47,136 problems | ``pid``, ``question_content``, ``solutions``; ``test_cases`` as above |
+| ``livecodebench`` | arXiv 2403.07974; MIT | 400 problems (release 1), 1,055 (release 6) | ``question_id``, ``question_content``, ``public_test_cases`` and ``private_test_cases`` (JSON, or base64 of zlib of pickle); rows of a function (LeetCode) are left out |
+| ``testcase-eval`` | arXiv 2506.12278; of Codeforces | 500 problems, 100,000 solutions | ``id``, ``title``, ``description``, ``input``, ``output``, ``note`` |
+| ``hardtests`` | arXiv 2505.24098; MIT | 47,136 problems | ``pid``, ``question_content``, ``solutions``; ``test_cases`` as above |
 
 Their tests name no program under test, so a row holds one besides: ``code`` (a sample of a model, a
 wrong submission) and ``reference``, or the first Python one of ``solutions``. Without ``code`` the

@@ -211,6 +211,7 @@ SOURCES: dict[str, tuple[str, str | None]] = {
     "swe-lite": ("SWE-bench/SWE-bench_Lite", None),
     "swe-verified": ("SWE-bench/SWE-bench_Verified", None),
     "swe-full": ("SWE-bench/SWE-bench", None),
+    "tdd-verified": ("SWE-bench/SWE-bench_Verified", None),
     "swe-rebench": ("nebius/SWE-rebench", None),
     "swe-pro": ("ScaleAI/SWE-bench_Pro", None),
 }
@@ -219,9 +220,8 @@ EvalPlus ones are in the ``-OriginFmt`` form."""
 ELSEWHERE = {
     "mbpp-fix": ("MBPP+Fix_test.jsonl", "archiki/UTGenDebug"),
     "mbpp-fix-hard": ("MBPP+Fix_hard_test.jsonl", "archiki/UTGenDebug"),
-    "tdd-verified": ("TDD_Bench.json", "IBM/TDD-Bench-Verified"),
 }
-"""Dataset -> the file that holds it, and the GitHub repository that holds or makes the file."""
+"""Dataset -> the file that holds it, and the GitHub repository that the file is in."""
 
 
 def hub_rows(name: str) -> Iterator[Row]:

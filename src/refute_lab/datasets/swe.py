@@ -21,11 +21,11 @@ and tests.
 SWT-Bench authors' prompt datasets wrap the golden patch in ``<patch>`` tags and may hold the two
 patches in each other's place; both are undone.
 
-| data set | paper; licence of the rows | instances | source |
+| data set | paper; licence | instances | source |
 |---|---|---|---|
-| ``tdd-verified`` | TDD-Bench Verified, arXiv 2412.02883, section 3; Apache-2.0 | 449 of SWE-bench Verified's 500 | ``TDD_Bench.json``, made by ``dataset_preparation.py`` of github.com/IBM/TDD-Bench-Verified |
-| ``swe-rebench`` | arXiv 2505.20411, section 3; CC-BY-4.0 | 21,336, all Python | hub: nebius/SWE-rebench; V2 (arXiv 2602.23866): 32,079 in 20 languages, give its file |
-| ``swe-pro`` | SWE-bench Pro, arXiv 2509.16941; MIT | 731 public, 11 repositories | hub: ScaleAI/SWE-bench_Pro |
+| ``tdd-verified`` | TDD-Bench Verified, arXiv 2412.02883; Apache-2.0 | 449 of SWE-bench Verified's 500 | rows of SWE-bench Verified (or ``TDD_Bench.json``); the list is ``id_list.txt`` of github.com/IBM/TDD-Bench-Verified |
+| ``swe-rebench`` | arXiv 2505.20411; CC-BY-4.0 | 21,336, all Python | hub: nebius/SWE-rebench; V2 (arXiv 2602.23866): 32,079 in 20 languages, give its file |
+| ``swe-pro`` | SWE-bench Pro, arXiv 2509.16941; MIT | 731 public ones of 1,865, from 11 repositories | hub: ScaleAI/SWE-bench_Pro |
 """  # noqa: E501
 
 from __future__ import annotations
@@ -65,8 +65,11 @@ from refute_lab.swt.workspaces import recipe_of_row
 
 
 @cache
-def excluded(subset: str) -> frozenset[str]:
-    """Ids that ``lite``, ``verified``, ``full`` or ``v1`` leaves out. Raises `KeyError`."""
+def listed(subset: str) -> frozenset[str]:
+    """Ids that ``lite``, ``verified``, ``full`` or ``v1`` leaves out, or ``tdd`` keeps.
+
+    Raises `KeyError`.
+    """
     lists = tomllib.loads(files("refute_lab.datasets").joinpath("excluded.toml").read_text())
     return frozenset(
         f"{repository}-{number}"
@@ -191,7 +194,7 @@ def _parts(name: str) -> tuple[str, str, str]:
 def _dropped(name: str) -> frozenset[str]:
     """Ids of SWE-bench's subset that the dataset leaves out."""
     kind, subset, version = _parts(name)
-    return excluded(version or subset) if kind == "swt" else frozenset()
+    return listed(version or subset) if kind == "swt" else frozenset()
 
 
 def _item(row: Row) -> IssueItem:
@@ -226,7 +229,7 @@ def _text(row: Row) -> str:
     return row.text("problem_statement") + "".join(told)
 
 
-def _is_python(row: Row, options: LoaderOptions) -> bool:
+def _is_python(row: Row) -> bool:
     languages = (row.fields.get(name) for name in ("language", "repo_language"))
     return all(one is None or str(one).lower() == "python" for one in languages)
 
@@ -287,14 +290,25 @@ SWT_LITE_V1, SWT_FULL_V1 = (_spec(f"swt-{subset}-v1") for subset in ("lite", "fu
 SWE_LITE, SWE_VERIFIED, SWE_FULL = (_spec(f"swe-{subset}") for subset in _STARTS)
 
 
-def swe_dataset(name: str, summary: str, *starts: str) -> DatasetSpec[IssueItem]:
-    """A dataset of rows in SWE-bench's form; `starts`: how the names of its files begin."""
-    items = from_rows(name, starts, lambda row, options: _item(row), admits=_is_python)
+def swe_dataset(name: str, summary: str, *starts: str, kept: str = "") -> DatasetSpec[IssueItem]:
+    """A dataset of rows in SWE-bench's form.
+
+    `starts`: how the names of its files begin. `kept`: only the instances of this list (`listed`).
+    """
+
+    def admits(row: Row, options: LoaderOptions) -> bool:
+        return _is_python(row) and (not kept or row.text("instance_id") in listed(kept))
+
+    items = from_rows(name, starts, lambda row, options: _item(row), admits=admits)
     return DatasetSpec(name=name, summary=summary, items=items, level="issue", starts=starts)
 
 
 TDD_VERIFIED = swe_dataset(
-    "tdd-verified", "TDD-Bench Verified: 449 issues, graded by tddScore", "TDD_Bench", "TDD-Bench"
+    "tdd-verified",
+    "TDD-Bench Verified: 449 issues, graded by tddScore",
+    "TDD_Bench",
+    "SWE-bench_Verified",
+    kept="tdd",
 )
 SWE_REBENCH = swe_dataset(
     "swe-rebench", "SWE-rebench: 21,336 issues of Python repositories", "SWE-rebench"

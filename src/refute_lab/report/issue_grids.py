@@ -138,7 +138,7 @@ V1_HEADS = {
 """The same as version 1 of the paper has them: its F→P is our S; F→× counts a file that cannot be
 imported, and P→P is every other patch that applies, so that A = F→× + P→P."""
 _TDD_HEADS = {"applicable": "A", "success": "F→P", "coverage": "adequacy", "tdd_score": "tddScore"}
-"""As TDD-Bench Verified has them (arXiv 2412.02883, section 3.3)."""
+"""As TDD-Bench Verified has them (arXiv 2412.02883)."""
 HEADS: Mapping[Columns, Mapping[str, str]] = {
     "v1": V1_HEADS, "later": ISSUE_HEADS, "tdd": _TDD_HEADS,
 }  # fmt: skip

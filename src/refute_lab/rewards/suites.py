@@ -3,10 +3,10 @@
 A suite is a file of asserts. Its programs are samples of a model, sorted into right and wrong ones
 by tests that are known, so that no reference is needed; with one, it is the right program.
 
-- *CURE* (arXiv 2506.03136, section 3.2, equations 4 and 5): a test that holds for every right
+- *CURE* (arXiv 2506.03136; its `optimization/reward.py`): a test that holds for every right
   program is paid the share of wrong programs that it fails; any other loses the share of wrong
   programs that it passes. A suite is paid the mean of its tests, here never less than 0.
-- *UTRL* (arXiv 2508.21107, section 4.1): the share of wrong programs that fail a valid test
+- *UTRL* (arXiv 2508.21107; its `reward.py`): the share of wrong programs that fail a valid test
   (discrimination), and valid tests over all distinct ones, of which `LEAST` at least are counted
   (validity, clipped: two tests copied from the task are no full suite). The weights, 0.85 and 0.05,
   are those of the released code; its 0.1 for the form of the answer is not paid.

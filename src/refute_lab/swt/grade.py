@@ -524,7 +524,7 @@ def _delta(grade: IssueGrade, key: IssueKey) -> float | None:
 
 
 def _tdd_score(grade: IssueGrade) -> float:
-    """TDD-Bench Verified's score of an instance (arXiv 2412.02883, section 3.3): F→P times the
+    """TDD-Bench Verified's score of an instance (arXiv 2412.02883): F→P times the
     share of the changed lines that the test runs; of sympy F→P alone, as in its harness.
 
     Where the harness counts each changed line that is neither blank nor a comment, X* counts.

@@ -7,9 +7,9 @@ other agents. Calls of the model at most, with the defaults (R repairs), and whe
 
 | method | paper | at most | at least |
 |---|---|---|---|
-| `assertflip` | arXiv 2507.17542, section 3; 10 regenerations, 10 refinements (its replication package) | 10 x (1 + 10 to pass, 1 to invert, 1 judge) = 130 | 3 |
-| `e-otter++` | arXiv 2508.06365, section 3; 10 rounds of repair | 2 rewritten issues, 5 x (11 drafts, 11 judges), 5 patches in one request of 5 samples = 117 | 17 |
-| `echo` | arXiv 2603.07326, section 3; one test | 3 queries, 1 request of 3 patches, 6 drafts = 12 | 3 |
+| `assertflip` | arXiv 2507.17542; 10 regenerations, 10 refinements (its replication package) | 10 x (1 + 10 to pass, 1 to invert, 1 judge) = 130 | 3 |
+| `e-otter++` | arXiv 2508.06365; 10 rounds of repair, as for Java | 2 rewritten issues, 5 x (11 drafts, 11 judges), 5 patches in one request of 5 samples = 117 | 17 |
+| `echo` | arXiv 2603.07326; one test | 3 queries, 1 request of 3 patches, 6 drafts = 12 | 3 |
 
 What the papers publish (F→P of SWT-Bench Verified or TDD-Bench Verified): AssertFlip 43.6 %,
 e-Otter++ 63.0 %, Echo 66.28 %, each with other models than yours.
