@@ -25,7 +25,7 @@ patches in each other's place; both are undone.
 |---|---|---|---|
 | ``tdd-verified`` | TDD-Bench Verified, arXiv 2412.02883; Apache-2.0 | 449 of SWE-bench Verified's 500 | rows of SWE-bench Verified (or ``TDD_Bench.json``); the list is ``id_list.txt`` of github.com/IBM/TDD-Bench-Verified |
 | ``swe-rebench`` | arXiv 2505.20411; CC-BY-4.0 | 21,336, all Python | hub: nebius/SWE-rebench; V2 (arXiv 2602.23866): 32,079 in 20 languages, give its file |
-| ``swe-pro`` | SWE-bench Pro, arXiv 2509.16941; MIT | 731 public ones of 1,865, from 11 repositories | hub: ScaleAI/SWE-bench_Pro |
+| ``swe-pro`` | SWE-bench Pro, arXiv 2509.16941; MIT | 731 public ones of 1,865, from 11 repositories | hub: ScaleAI/SWE-bench_Pro; environments are inferred: its images hold the tree in ``/app``, where no container is looked into here |
 """  # noqa: E501
 
 from __future__ import annotations
