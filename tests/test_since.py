@@ -75,7 +75,7 @@ def test_bad_input(repo: Path, refute: Refute) -> None:
 
 def function(file: str, module: str, qualname: str) -> ChangedFunction:
     place = Place(file, module, qualname, 3)
-    return ChangedFunction(place, place, "function", False, False, False, ("body",), (4,), (4,))
+    return ChangedFunction(place, place, "function", False, ("body",), (4,), (4,))
 
 
 CHANGED = (

@@ -150,12 +150,29 @@ def test_many_bases_of_many_bases(tmp_path: Path) -> None:
     assert changes.functions == ()
 
 
+def calls(folder: Path, after: dict[str, str | None], name: str) -> list[str]:
+    with two(folder, BASE, after) as revisions:
+        function = one(changed(revisions), name)
+        references = References(Modules(revisions.after))
+        return [place.target for place in callers(references, function.after)]
+
+
+def test_callers_of_a_private_function(tmp_path: Path) -> None:
+    after = edited("src/shop/rates.py", "return x", "return -x")
+    assert calls(tmp_path, after, "_round") == [
+        "shop.cart.total",
+        "shop.cart.handle",
+        "shop.cart.Cart.total",
+        "shop.cart.Big.double",
+    ]
+
+
 def test_callers_are_bounded(tmp_path: Path) -> None:
     users = "".join(f"def u{n}():\n    return _f()\n" for n in range(40))
     before = {"m.py": f"def _f():\n    return 1\n{users}"}
     with two(tmp_path, before, {"m.py": before["m.py"].replace("return 1", "return 2")}) as found:
         function = one(changed(found), "_f")
-        assert len(callers(References(Modules(found.after)), function)) == 12
+        assert len(callers(References(Modules(found.after)), function.after)) == 12
 
 
 CODE = "class Box:\n    def get(self):\n        return 1\n\n\ndef rate(x):\n    return 1\n"

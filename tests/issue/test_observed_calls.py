@@ -15,7 +15,7 @@ from refute.issue.observed_calls import (
 from .projects import FIX, GOLDEN_TESTS, Project
 
 CLAMP = Place("shapes/line.py", "shapes.line", "clamp", 4)
-CHANGED = ChangedFunction(CLAMP, CLAMP, "function", False, False, False, ("body",), (9,), (9,))
+CHANGED = ChangedFunction(CLAMP, CLAMP, "function", False, ("body",), (9,), (9,))
 
 
 def test_calls_and_tests_that_end_otherwise(project: Project) -> None:

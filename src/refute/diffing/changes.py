@@ -155,9 +155,7 @@ class ChangedFunction:
     before: Place
     after: Place
     kind: Kind
-    """As it is after the change, and so the next three."""
-    is_async: bool
-    is_generator: bool
+    """As it is after the change, and so the next."""
     is_private: bool
     aspects: tuple[str, ...]
     """What differs: of "body", "signature", "defaults", "decorators", "annotations" (alone, they
@@ -281,8 +279,8 @@ def _functions(before: Module, after: Module) -> list[ChangedFunction]:
 def _entry(before: Module, after: Module, old: Definition, new: Definition) -> ChangedFunction:
     """A function of which nothing is said to differ yet."""
     places = place_of(before, old), place_of(after, new)
-    flags = new.is_async, new.is_generator, new.is_private
-    return ChangedFunction(*places, new.kind, *flags, (), (), (), _docstring_line(old, new))
+    docstring = _docstring_line(old, new)
+    return ChangedFunction(*places, new.kind, new.is_private, (), (), (), docstring)
 
 
 def _extended(

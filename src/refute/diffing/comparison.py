@@ -169,6 +169,7 @@ def _source(value: Any) -> str:
 
 
 QUIET = 320
+"""Scenarios in a row that show nothing new, all changed lines reached, after which it is enough."""
 MOST_SHOWN = 3
 """Differences of one function."""
 _MADE_WITH = ("__init__", "__new__", "__post_init__", "__attrs_post_init__", "__init_subclass__")
@@ -183,9 +184,6 @@ class Settings:
     most: int = 1000
     """Scenarios for one function."""
     seed: int = 0
-    quiet: int = QUIET
-    """Scenarios in a row that show nothing new, all changed lines reached, after which it is
-    enough."""
     end: float = math.inf
     """When the time for all functions is up (`refute.sandbox.pool.end_after`); those that come
     later cannot be told."""

@@ -14,7 +14,6 @@ from refute.source.syntax import Function, first_line
 Kind = Literal["function", "method", "classmethod", "staticmethod", "property"]
 _PROPERTIES = frozenset({"property", "cached_property", "cachedproperty", "abstractproperty"})
 _OF_CLASSES = frozenset({"__init_subclass__", "__class_getitem__"})
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +52,6 @@ class Definition:
         if "staticmethod" in words or self.name == "__new__":
             return "staticmethod"
         return "method"
-
-    @property
-    def is_async(self) -> bool:
-        """Return whether a call gives something to await or to iterate asynchronously."""
-        return any(isinstance(node, ast.AsyncFunctionDef) for node in self.nodes)
-
-    @property
-    def is_generator(self) -> bool:
-        """Return whether a call gives a generator."""
-        return any(_yields(node) for node in self.nodes)
 
     @property
     def is_private(self) -> bool:
@@ -214,17 +203,6 @@ def _last_name(decorator: ast.expr) -> str:
     if isinstance(called, ast.Attribute):
         return called.attr
     return called.id if isinstance(called, ast.Name) else ""
-
-
-def _yields(function: Function) -> bool:
-    left: list[ast.AST] = list(function.body)
-    while left:
-        node = left.pop()
-        if isinstance(node, ast.Yield | ast.YieldFrom):
-            return True
-        if not isinstance(node, _SCOPES):
-            left += ast.iter_child_nodes(node)
-    return False
 
 
 def is_private(qualname: str) -> bool:

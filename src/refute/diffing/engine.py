@@ -15,6 +15,7 @@ from refute.core.problems import Scenario
 from refute.diffing.changes import ChangedFunction, Place
 from refute.diffing.comparison import (
     MOST_SHOWN,
+    QUIET,
     WRONG_KIND,
     Comparison,
     Difference,
@@ -87,7 +88,7 @@ class Usage:
 BATCH = 16
 """Scenarios in the first round; then more or fewer, so that a round takes about half a second."""
 QUIET_ONCE_FOUND = 96
-"""As `Settings.quiet`, where a difference on fitting arguments is known."""
+"""As `QUIET`, where a difference on fitting arguments is known."""
 _MOST_TRIED = 8
 _MOST_LINES = 500
 """Lines of the function that are watched, so that inputs that come further are built upon."""
@@ -244,7 +245,7 @@ class Search:
             if not self.settings.steady:
                 size = _next_size(size, time.monotonic() - start)
             quiet = 0 if news else quiet + len(proposals)
-            enough = QUIET_ONCE_FOUND if self._plain() else self.settings.quiet
+            enough = QUIET_ONCE_FOUND if self._plain() else QUIET
             if quiet >= enough and not any(self._missed()):
                 break
 

@@ -49,8 +49,6 @@ class Tree:
     is the working tree or a patch's."""
     files: tuple[str, ...]
     """Regular files, tracked or new and not ignored; links and submodules are left out."""
-    products: tuple[str, ...] = ()
-    """What was taken from the checkout because a build made it: it may be of another revision."""
 
     def read(self, path: str, most_bytes: int) -> bytes:
         """A file's content. Raises `OSError`, also for one that leads out of the tree."""
@@ -232,8 +230,8 @@ def _written(
 ) -> Tree:
     entries = list_tree(store, commit)
     write_tree(store, entries, folder)
-    products = copy_products(products, root, entries, folder)
-    return Tree(folder, label, commit, _regular(entries), products)
+    copy_products(products, root, entries, folder)
+    return Tree(folder, label, commit, _regular(entries))
 
 
 def _regular(entries: tuple[Entry, ...]) -> tuple[str, ...]:

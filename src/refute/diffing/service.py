@@ -18,7 +18,6 @@ from typing import Literal
 from refute.core.remarks import remark
 from refute.diffing.changes import ChangedFunction, Changes, Passage, Place, changed, place_of
 from refute.diffing.comparison import Comparison, Entry, Intent, Settings
-from refute.diffing.definitions import Kind
 from refute.diffing.engine import Usage, compare_function
 from refute.diffing.modules import Module, Modules, References, Use
 from refute.diffing.revisions import Revisions
@@ -28,36 +27,21 @@ from refute.function.target import interpreter_of
 from refute.sandbox.interpreter import Interpreter
 
 _MOST_LISTED = 12
+_STEPS = 2
+"""From caller to caller."""
 _MOST_NAMES = 200
 """Names whose uses are looked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """A public function or method that reaches another one."""
-
-    place: Place
-    kind: Kind
-    is_async: bool
-    steps: int
-    """1: it refers to the function itself."""
-    lines: tuple[int, ...]
-    """Its lines that refer to the next one on the way (1-based)."""
-
-
-def callers(
-    references: References, function: ChangedFunction | Place, depth: int = 2
-) -> tuple[Caller, ...]:
+def callers(references: References, function: Place) -> tuple[Place, ...]:
     """Public functions and methods of the project that refer to a function, nearest first, at most
     12; through private ones, constants (a table of functions) and other public ones.
 
-    `references`: of the revision that `function` is looked for in; of a changed function that is
-    the one after the change.
+    `references`: of the revision that `function` is looked for in.
     """
-    start = function.after if isinstance(function, ChangedFunction) else function
-    level, seen = [start.target], {start.target}
-    found: list[Caller] = []
-    for step in range(1, depth + 1):
+    level, seen = [function.target], {function.target}
+    found: list[Place] = []
+    for _ in range(_STEPS):
         following: list[str] = []
         todo = list(level)
         while todo and len(seen) < _MOST_NAMES:
@@ -70,9 +54,7 @@ def callers(
                     continue
                 following.append(use.target)
                 if not use.definition.is_private:
-                    place = place_of(use.module, use.definition)
-                    kind, is_async = use.definition.kind, use.definition.is_async
-                    found.append(Caller(place, kind, is_async, step, use.lines))
+                    found.append(place_of(use.module, use.definition))
         level = following
     return tuple(found[:_MOST_LISTED])
 
@@ -197,8 +179,7 @@ class Comparer:
             yield own
         count = 0
         lines = function.lines_before or function.lines_after
-        for caller in callers(self._references, function) if lines else ():
-            place = caller.place
+        for place in callers(self._references, function.after) if lines else ():
             if place.target in self.work.themselves:
                 also.append(place.target)
                 continue

@@ -194,12 +194,11 @@ def find_products(clone: Clone) -> tuple[str, ...]:
 
 def copy_products(
     products: Sequence[str], checkout: Path, entries: Sequence[Entry], folder: Path
-) -> tuple[str, ...]:
+) -> None:
     """Copy products of a build in a checkout into a commit's folder, each only where the commit
-    has sources beside it and no such file. Returns the paths of those that were copied."""
+    has sources beside it and no such file."""
     known = {entry.path for entry in entries}
     beside = {os.path.dirname(path) for path in known if path.endswith(".py")}
-    copied = []
     for path in products:
         if path in known or os.path.dirname(path) not in beside or not _is_inside(path):
             continue
@@ -208,5 +207,3 @@ def copy_products(
             rooted_files.put(os.fspath(folder), path, content)
         except OSError:
             continue  # a folder of that name, a link that leads out, too large
-        copied.append(path)
-    return tuple(copied)

@@ -118,14 +118,6 @@ class Change:
                 unreadable[one.path] = str(error)
         return texts, unreadable
 
-    def holds(self, path: str) -> bool:
-        """Return whether the state after has a file of this path."""
-        return path in self._paths
-
-    @cached_property
-    def _paths(self) -> frozenset[str]:
-        return frozenset(one.path for one in list_tree(self.store, self.head))
-
     @contextmanager
     def workspace(self) -> Iterator[Workspace]:
         """A private workspace at the base. Raises `WorkspaceUnavailable`."""

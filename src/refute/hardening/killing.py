@@ -227,9 +227,9 @@ class Killer:
         if not function.is_private:
             yield own
         count = 0
-        for caller in callers(self._references, function):
-            name = caller.place.qualname
-            if caller.place.file == old.path and name in old.found.functions:
+        for caller in callers(self._references, function.after):
+            name = caller.qualname
+            if caller.file == old.path and name in old.found.functions:
                 count += 1
                 yield Entry(old, new, name, name, caller=True)
                 if count == MOST_CALLERS:
@@ -250,6 +250,7 @@ def _as_change(mutant: Mutant) -> ChangedFunction:
     """The mutant as a change of its function in one statement."""
     definition = mutant.module.found.functions[mutant.qualname]
     place = place_of(mutant.module, definition)
-    flags = definition.is_async, definition.is_generator, definition.is_private
     lines = (mutant.edit.reached_by[0],)
-    return ChangedFunction(place, place, definition.kind, *flags, ("body",), lines, lines)
+    return ChangedFunction(
+        place, place, definition.kind, definition.is_private, ("body",), lines, lines
+    )
