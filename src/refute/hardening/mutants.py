@@ -346,48 +346,23 @@ def mutants_of(
 
 def _is_python(mutant: Mutant) -> bool:
     """Return whether the function with the change parses, and is another one."""
-    node, sources = mutant.node, list[str]()
-    for text in (mutant.module.text, mutant.text):
-        own = text.split("\n")[first_line(node) - 1 : node.end_lineno]
-        sources.append("\n".join(own))
-    edit, data = mutant.edit, mutant.module.text.encode()
-    first = edit.line - first_line(node) + 1
-    if node.col_offset:  # what its text continues at the margin would be no block
-        sources = [f"if 1:\n{source}" for source in sources]
-        first += 1
-    lines = range(first, first + data.count(b"\n", edit.start, edit.end) + 1)
+    node = mutant.node
+    lines = slice(first_line(node) - 1, node.end_lineno)
     try:
-        old, new = (_around(_parsed(source), lines) for source in sources)
+        old, new = (
+            _dumped("\n".join(text.split("\n")[lines]), node.col_offset > 0)
+            for text in (mutant.module.text, mutant.text)
+        )
     except SyntaxError:
         return False
     return old != new
 
 
-_parsed = lru_cache(maxsize=4)(parse_module)
-"""Kept, since each mutant of a function is compared with the same text."""
-
-
-def _around(tree: ast.Module, lines: range) -> list[object]:
-    """All of a tree but the statements that lie outside of the lines: an edit leaves them alone,
-    and each mutant of a long function would be compared with all of it."""
-    found: list[object] = []
-    left: list[ast.AST] = [tree]
-    while left:
-        node = left.pop()
-        found.append(type(node))
-        for _, value in ast.iter_fields(node):
-            parts = value if isinstance(value, list) else [value]
-            found.append(len(parts))
-            for part in parts:
-                if not isinstance(part, ast.AST):
-                    found.append((type(part), repr(part)))
-                elif not isinstance(part, ast.stmt) or _meets(part, lines):
-                    left.append(part)
-    return found
-
-
-def _meets(node: ast.stmt, lines: range) -> bool:
-    return first_line(node) < lines.stop and (node.end_lineno or node.lineno) >= lines.start
+@lru_cache(maxsize=4)
+def _dumped(source: str, indented: bool) -> str:
+    """Kept, since each mutant of a function is compared with the same text."""
+    # what an indented text continues at the margin would be no block
+    return ast.dump(parse_module(f"if 1:\n{source}" if indented else source))
 
 
 def sampled(mutants: Iterable[Mutant], most: int, seed: int, end: float = math.inf) -> list[Mutant]:

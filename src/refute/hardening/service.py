@@ -3,7 +3,6 @@ a test for each that deserves one."""
 
 from __future__ import annotations
 
-import ast
 import re
 import time
 from collections import Counter
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from refute.core.remarks import remark
+from refute.diffing.definitions import definitions
 from refute.diffing.pinning import PinnedTest, pinned_test, put_into_project
 from refute.errors import InputError, reason_to_skip
 from refute.function.scenarios.placing import place_test
@@ -151,17 +151,8 @@ def _read(path: Path) -> str:
 def _tests_in(path: Path, root: Path, text: str) -> list[str]:
     """Ids of the tests of a file, as pytest gives them."""
     file = path.relative_to(root).as_posix()
-    found = []
-    for node in readable_module(text).body:
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
-            found.append(f"{file}::{node.name}")
-        elif isinstance(node, ast.ClassDef):
-            found += [
-                f"{file}::{node.name}::{one.name}"
-                for one in node.body
-                if isinstance(one, ast.FunctionDef) and one.name.startswith("test")
-            ]
-    return found
+    names = [name.split(".") for name in definitions(readable_module(text), "").functions]
+    return ["::".join((file, *name)) for name in names if name[-1].startswith("test")]
 
 
 MOST_MUTANTS = 200
