@@ -53,6 +53,9 @@ def test_wrong_endings(ending: Ending, folder: Path) -> None:
     assert found, result
     assert result.verdict == "not proven"
     assert all(one.shown for one in found)
+    first = result.judged.findings[0]
+    if first.rule in ("not-weakened", "expected-said", "no-test-lost", "no-skip"):
+        assert result.judged.reason.startswith(f"{first.where}: ")
 
 
 def test_one_example_is_a_note_where_nobody_asks(folder: Path) -> None:

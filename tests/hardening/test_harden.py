@@ -13,7 +13,8 @@ import pytest
 
 import refute
 from refute.doors.command_line import run
-from refute.hardening.service import Offer, chosen
+from refute.hardening.service import Hardened, Offer, chosen
+from refute.hardening.testing import Fate, Trial
 from refute.verbs.harden import HardenResult
 
 from ..diffing.repositories import commit, write
@@ -166,3 +167,12 @@ def test_the_time_holds_for_reading(shop: Path, caplog: pytest.LogCaptureFixture
         result = refute.harden(repo=shop, budget=1e-9)
     assert not result.hardened.mutants
     assert "shop/prices.py: not looked at: no time was left for it" in caplog.messages
+
+
+def test_what_was_not_run_comes_before_the_score(tmp_path: Path) -> None:
+    mutant: Any = None
+    fates, trial = [Fate("not run"), Fate("killed")], Trial(tests=1, left=3)
+    hardened = Hardened(tmp_path, 1, [mutant] * 2, 2, fates, trial=trial)
+    said = str(HardenResult(hardened)).splitlines()
+    assert said[0].startswith("3 tests of the project's not run")
+    assert said[1].startswith("2 mutants of 1 function: 1 not run, 1 killed; score 100 %")

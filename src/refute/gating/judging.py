@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 _SECONDS = 2.0
 """For what one function does."""
+_OF_TESTS: frozenset[Rule] = frozenset(
+    {"green-now", "no-regression", "no-test-lost", "no-skip", "not-weakened", "expected-said"}
+)
+"""Rules whose findings are of a test: the verdict names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +212,8 @@ def _concluded(
     verdict: GateVerdict
     if kept:
         verdict, reason = "not proven", kept[0].what
+        if kept[0].rule in _OF_TESTS and kept[0].where not in reason:
+            reason = f"{kept[0].where}: {reason}"
         if len(kept) > 1:
             reason += f" (and {len(kept) - 1} more)"
     elif not change.changes_code:

@@ -178,8 +178,7 @@ def print_gate(judged: Judged, console: Console) -> None:
         console.print(Text.assemble(("red before, green now: ", "green"), (one.id, "bold")))
         if one.failure_before is not None:
             console.print(Text(f"  before: {said(one.failure_before)}", style="dim"))
-    if len(judged.turned) > MOST_LISTED:
-        console.print(Text(f"and {len(judged.turned) - MOST_LISTED} more", style="dim"))
+    _print_more(len(judged.turned), console)
     if judged.kept:
         beside = f" (near: {', '.join(judged.near)})" if judged.near else ""
         many = "1 test" if judged.kept == 1 else f"{judged.kept} tests"
@@ -190,17 +189,23 @@ def print_gate(judged: Judged, console: Console) -> None:
         print_changes(judged.behaviour, console)
     for note in judged.notes:
         console.print(Text(f"note: {note}", style="dim"))
-    for finding in judged.findings:
+    for finding in judged.findings[:MOST_LISTED]:
         head = (f"{finding.rule}: ", "red")
         console.print(Text.assemble(head, (finding.where, "bold"), f": {finding.what}"))
+    _print_more(len(judged.findings), console)
+
+
+def _print_more(count: int, console: Console) -> None:
+    if count > MOST_LISTED:
+        console.print(Text(f"and {count - MOST_LISTED} more", style="dim"))
 
 
 _WORDS = {
+    "not run": "not run",
     "killed": "killed",
     "timeout": "never end",
     "survived": "survive",
     "unreached": "that no passing test reaches",
-    "not run": "not run",
 }
 
 
@@ -249,12 +254,12 @@ def _summary(hardened: Hardened) -> list[str]:
     drawn, possible = len(hardened.mutants), hardened.possible
     of = f"{drawn} of {possible} mutants" if drawn < possible else _many(drawn, "mutant")
     score = "" if hardened.score is None else f"; score {100 * hardened.score:.0f} %"
-    lines = [f"{of} of {_many(hardened.functions, 'function')}: {parts}{score}"]
-    for file, why in hardened.trial.broken.items():
-        lines.append(f"{file} cannot be collected: {why}")
+    broken = hardened.trial.broken.items()
+    lines = [f"{file} cannot be collected: {why}" for file, why in broken]
     if hardened.trial.left:
         left = _many(hardened.trial.left, "test")
         lines.append(f"{left} of the project's not run for lack of time: see --budget")
+    lines.append(f"{of} of {_many(hardened.functions, 'function')}: {parts}{score}")
     living = len(hardened.living)
     if living:
         looked = f"an input was looked for on {hardened.tried} of {living} that live"
