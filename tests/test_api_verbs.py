@@ -60,7 +60,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, o
     return status, json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("target", ["m.py::half", "m.py", "."])
+@pytest.mark.parametrize("target", ["m.py::half", "."])
 def test_the_same_document_as_on_the_command_line(
     file: Path, capsys: pytest.CaptureFixture[str], target: str
 ) -> None:

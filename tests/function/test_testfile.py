@@ -246,20 +246,6 @@ def test_a_hanging_test_fails_in_time(tmp_path: Path) -> None:
     assert run_pytest(tmp_path / "test_mod.py") == {"failed": 1}
 
 
-def test_a_module_of_a_package_is_imported_by_name(tmp_path: Path) -> None:
-    package = tmp_path / "src" / "shop"
-    package.mkdir(parents=True)
-    (package / "__init__.py").touch()
-    (package / "base.py").write_text("ONE = 1\n")
-    (package / "mod.py").write_text("from .base import ONE\n\n\ndef f():\n    return ONE\n")
-    module = open_target(str(package / "mod.py"))
-    (tmp_path / "tests").mkdir()
-    path = tmp_path / "tests" / "test_mod.py"
-    path.write_text(render(module, [("f", [failing(Call(), 1)], [])], path=path))
-    assert 'parent / "../src"' in path.read_text()
-    assert run_pytest(path) == {"passed": 1}
-
-
 SESSION_CODE = """\
 import json
 LIMIT = 3

@@ -41,7 +41,7 @@ def test_vet(
     (tmp_path / "issue.md").write_text(f"{ISSUE}\n{said}\n")
     found = vet(
         tmp_path / "fix.diff", issue=tmp_path / "issue.md", tests=tmp_path / "test.patch",
-        repo=Path(project.folder), behaviour=False,
+        repo=Path(project.folder), behaviour=False, neighbours=0,
     )  # fmt: skip
     assert (found.verdict, why in found.vetted.reason) == (verdict, True), found.vetted.reason
 

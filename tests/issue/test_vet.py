@@ -69,17 +69,20 @@ def test_changes_of_tests_are_left_out(project: Project) -> None:
 def test_a_binary_file_without_its_content_is_left_out(project: Project) -> None:
     """As agents submit it: `git diff` without `--binary`."""
     head = "diff --git a/logo.png b/logo.png\nnew file mode 100644\nindex 0000000..89bf7f2\n"
-    vetted = vet(project, f"{head}Binary files /dev/null and b/logo.png differ\n{FIX}")
+    fix = f"{head}Binary files /dev/null and b/logo.png differ\n{FIX}"
+    vetted = vet(project, fix, most_neighbours=0)
     assert vetted.verdict == "fixed"
     assert vetted.notes == ("the content of logo.png is not in the fix (git diff --binary has it)",)
 
 
 def test_cannot_tell_without_a_reproducing_test(project: Project) -> None:
-    assert vet(project, FIX, "").reason == "no test reproduces the issue"
+    alone = {"most_neighbours": 0}
+    assert vet(project, FIX, "", **alone).reason == "no test reproduces the issue"
     for now in ("clamp(10, 0, 9) == 0", "clamp(3, 0, 9) == 3"):
         passes = GOLDEN_TESTS.replace("clamp(10, 0, 9) == 9", now)
-        assert vet(project, FIX, passes).reason == "no reproducing test fails on the original code"
-    assert vet(project, FIX, "no diff at all").verdict == "cannot tell"
+        told = vet(project, FIX, passes, **alone).reason
+        assert told == "no reproducing test fails on the original code"
+    assert vet(project, FIX, "no diff at all", **alone).verdict == "cannot tell"
 
 
 ABSENT = """def test_a():

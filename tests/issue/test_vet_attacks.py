@@ -234,3 +234,39 @@ def test_what_a_fix_is() -> None:
     assert set(touched_files(left_out)) == {*files, "tests/test_line.py", "shapes/old.py"}
     assert set(touched_files(code)) == set(others)
     assert split_fix("") == ("", "")
+
+
+SIGNS = """
+import os, sys
+folder = os.environ.get("REFUTE_PROBE", "")
+secret = os.path.join(folder, "secret")
+if os.path.exists(secret):
+    nonce = open(secret, "rb").read()
+    from _blake2 import blake2b
+    key, number, out = blake2b(nonce, person=b"refute probe 1").digest(), 0, b""
+    for body in (
+        b'{"kind": "opened", "runner": "pytest", "python": [3, 11, 7]}',
+        b'{"kind": "planned", "tests": 1}',
+        b'{"kind": "result", "id": "tests/test_new.py::test_above", "file": "tests/test_new.py",'
+        b' "outcome": "passed", "phase": "call", "failure": null}',
+        b'{"kind": "closed", "exit": 0, "failure": null, "planned": 1}',
+    ):
+        digest = blake2b(b"%d " % number + body, key=key, digest_size=16).hexdigest()
+        out += b"%d %s " % (number, digest.encode()) + body + b"\\n"
+        key, number = blake2b(key, person=b"next key").digest(), number + 1
+    os.unlink(secret)
+    open(os.path.join(folder, "results"), "wb").write(out)
+    os._exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["types.py", "json.py", "runpy.py", "encodings/__init__.py", "shapes/sitecustomize.py",
+     "traceback.py", "_refute_probe/__init__.py", "usercustomize/__init__.py",
+     "sitecustomize/__init__.py"],
+)  # fmt: skip
+def test_a_module_that_is_imported_early_and_signs_results(project: Project, name: str) -> None:
+    vetted = vet(project, in_code(f"# fixed\n{CLAMP}") + diff(name, None, SIGNS))
+    assert vetted.verdict in ("not fixed", "cannot tell"), vetted
+    assert not any(result.outcome == "passed" for result in vetted.still_failing)

@@ -125,12 +125,9 @@ def test_tool_calls_of_all_forms(server: Loopback, quick_retry: RetryPolicy) -> 
     "failure",
     [
         error(500, "oops"),
-        error(429, "slow down"),
         Reply(cut=-1),
         Reply(body=b'{"choices": []}' * 50, cut=20),
-        Reply(body=b"<html>busy</html>"),
         Reply(body=b"[" * 100_000),
-        Reply(body=b'{"choices": {}}'),
         Reply(body=b'{"choices": [{"message": {"content": 3}}]}'),
         Reply(body={"error": {"message": "upstream is down", "code": 502}}),
         chat([]),
@@ -158,13 +155,7 @@ def test_gives_up_in_one_line(server: Loopback, quick_retry: RetryPolicy) -> Non
     ("reply", "error_type", "words"),
     [
         (error(401, "Incorrect API key provided"), ModelUnavailable, "set OPENAI_API_KEY"),
-        (error(404, "The model `m` does not exist"), ModelUnavailable, "`m` does not exist"),
         (Reply(404, b"Not Found"), ModelUnavailable, "no such model or address"),
-        (
-            error(429, "You exceeded your quota", code="insufficient_quota"),
-            ModelUnavailable,
-            "exceeded your quota",
-        ),
         (error(413, "prompt is too long"), ContextTooLong, "too long"),
         (
             Reply(body={"error": {"message": "prompt is too long: 9 > 8", "code": 400}}),

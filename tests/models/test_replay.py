@@ -64,13 +64,11 @@ def test_the_line_that_is_missing_is_named_and_works(tmp_path: Path) -> None:
     ("line", "words"),
     [
         ("{", "Expecting property name"),
-        ('{"messages": []}', "completion: not a JSON object"),
         ('{"completion": "x"}', "needs `messages`"),
         ('{"messages": [{"role": "x", "content": ""}], "completion": "x"}', "role: 'x'"),
         ('{"messages": [], "number": -1, "completion": "x"}', "number"),
         ('{"messages": [], "sampling": {"stop": 1}, "completion": "x"}', "stop"),
         ("[" * 100_000, "nested too deeply"),
-        ("\ud800", "Expecting value"),
     ],
 )
 def test_a_wrong_line_is_named(line: str, words: str, tmp_path: Path) -> None:

@@ -59,8 +59,10 @@ def thieves(root: Path, names: tuple[str, ...]) -> Mapping[str, str]:
     return files
 
 
-@pytest.mark.parametrize("runner", ["pytest", "unittest"])
-@pytest.mark.parametrize("variables", VARIABLES)
+@pytest.mark.parametrize(
+    ("variables", "runner"),
+    [*((name, "unittest") for name in VARIABLES), ("none", "pytest"), ("path", "pytest")],
+)
 def test_no_file_of_the_tree_is_read_before_the_nonce_is_taken(
     run, tmp_path: Path, variables: str, runner: str
 ) -> None:

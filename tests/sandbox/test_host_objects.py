@@ -42,7 +42,7 @@ def f(path):
                  lambda: fcntl.lockf(fd, fcntl.LOCK_SH)):
         try: take()
         except OSError: pass
-    time.sleep(3)
+    time.sleep(1)
 """
 BUFFERS = """
 import socket

@@ -19,7 +19,6 @@ class Slots:
     def __init__(self, a, b): self.a = a; self.__b = b
 class Below(Slots):
     __slots__ = ('c',)
-class Mixed(Slots): pass
 class Adder:
     def __init__(self, n): self.n = n
     def __call__(self, x): return x + self.n
@@ -39,8 +38,6 @@ def ring(*values):
     nodes = [Node(v, None) for v in values]
     for one, other in zip(nodes, nodes[1:] + nodes[:1]): one.nexts = other; other.previous = one
     return nodes[0]
-def mixed(extra):
-    made = Mixed(1, 2); made.extra = extra; return made
 def many(last):
     made = Shown(1)
     for i in range(150): setattr(made, f'x{i}', i)
@@ -50,18 +47,12 @@ def many(last):
 
 WHOLE = {  # (right, wrong): told apart, and the right one equals itself
     "slots": ("Slots(1, 2)", "Slots(1, 3)"),
-    "slots and a dict": ("mixed(1)", "mixed(2)"),
     "a repr that lies": ("Shown(1)", "Shown(2)"),
-    "dataclass": ("Data(1)", "Data(2)"),
     "enum": ("Kind.A", "Kind.B"),
     "ring": ("ring(1, 2, 3)", "ring(1, 2, 4)"),
-    "memoryview": ("memoryview(b'ab')", "memoryview(b'ac')"),
     "array": ("array.array('i', range(3000))", "array.array('i', [*range(2999), 7])"),
     "pattern": ("re.compile('a' * 300 + 'b')", "re.compile('a' * 300 + 'c')"),
-    "match": ("re.match('a*', 'a' * 300 + 'b')", "re.match('a*', 'a' * 300 + 'c')"),
     "values": ("{1: 2, 2: 3}.values()", "[2, 3]"),
-    "keys": ("{1: [2]}.keys()", "{2: [3]}.keys()"),
-    "slice": ("slice(1, 2)", "slice(1, 3)"),
     "function of the library": ("len", "abs"),
     "generator": ("(i for i in range(10000))", "(i for i in range(9999))"),
     "exception": ("ValueError('a')", "ValueError('b')"),
@@ -72,21 +63,15 @@ WHOLE = {  # (right, wrong): told apart, and the right one equals itself
 }  # fmt: skip
 CUT = {  # (right, wrong): nobody can tell, so they equal nothing
     "closure": ("(lambda n: lambda x: x + n)(1)", "(lambda n: lambda x: x + n)(2)"),
-    "function": ("lambda x: 1", "lambda x: 2"),
-    "bound method": ("Adder(1).__call__", "Adder(2).__call__"),
-    "partial": ("functools.partial(pow, 2)", "functools.partial(pow, 3)"),
     "own class": ("type('A', (), {'x': 1})", "type('A', (), {'x': 2})"),
     "no attributes": ("object()", "object()"),
     "state in C": ("__import__('random').Random(1)", "__import__('random').Random(2)"),
     "file": ("open('/dev/null')", "open('/dev/null', 'rb')"),
     "more than 1,000 attributes": ("(lambda o: o.__dict__.update((f'x{i}', i) for i in range(1500)) or o)(Shown(1))", "Shown(2)"),
     "10,001 items": ("(i for i in range(10001))", "(i for i in range(10002))"),
-    "deep list": ("functools.reduce(lambda a, _: [a], range(300), 1)", "functools.reduce(lambda a, _: [a], range(300), 2)"),
     "long chain": ("functools.reduce(lambda a, _: Node(1, a), range(300), 1)", "functools.reduce(lambda a, _: Node(1, a), range(300), 2)"),
-    "in a list": ("[1, lambda: 1]", "[1, lambda: 2]"),
     "in an attribute": ("Data(1, lambda: 1)", "Data(1, lambda: 2)"),
     "module": ("types.ModuleType('a')", "types.ModuleType('a')"),
-    "larger than is kept": ("[lambda: 1, 'a' * (3 << 20)]", "[lambda: 2, 'a' * (3 << 20)]"),
 }  # fmt: skip
 
 

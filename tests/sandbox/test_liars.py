@@ -14,35 +14,25 @@ from refute.sandbox.local import LocalSandbox
 BODIES = {
     "eq": "__eq__ = lambda self, other: True\n__hash__ = None",
     "class": "__class__ = property(lambda self: int)",
-    "class is a class": "__class__ = property(lambda self: type)",
     "getattribute": "__getattribute__ = lambda self, name: 0",
     "getattribute raises": "def __getattribute__(self, name): raise SystemExit",
     "dict": "__dict__ = property(lambda self: {})",
-    "dict raises": "__dict__ = property(lambda self: 1 / 0)",
     "slot": "__slots__ = ('n',)",
     "property": "n = property(lambda self: 0, lambda self, n: self.__dict__.update(n=n))",
     "reduce": "__reduce__ = lambda self: (int, ())\n__reduce_ex__ = lambda self, p: (int, ())",
     "reduce acts": "def __reduce__(self): return __import__('os').system, ('touch flag',)",
     "copy": "__copy__ = __deepcopy__ = lambda self, memo=0: 0",
-    "getstate": "__getstate__ = lambda self: {}",
     "repr": "__repr__ = lambda self: 'Liar'",
     "len and bool": "__len__ = lambda self: 1 << 62\n__bool__ = lambda self: 1 / 0",
     "iterator": "__iter__ = lambda self: self\ndef __next__(self): raise StopIteration",
-    "iterator exits": "__iter__ = lambda self: self\ndef __next__(self): raise SystemExit",
-    "callable": "__call__ = lambda self: 0",
     "dataclass": "__dataclass_fields__ = {}\n__attrs_attrs__ = _fields = ()",
     "member of an enum": "name = _name_ = 'A'\nvalue = _value_ = 1",
 }
 NAMED = {
     "decimal.Decimal": "__str__ = lambda self: '0'",
     "datetime.datetime": "isoformat = lambda self: '2020-01-01T00:00:00'",
-    "datetime.timedelta": "days = seconds = microseconds = 0",
-    "fractions.Fraction": "numerator = denominator = 1",
     "collections.deque": "maxlen = None\n__iter__ = lambda self: iter(())",
     "collections.UserDict": "data = 0",
-    "uuid.UUID": "__repr__ = lambda self: 'UUID(0)'",
-    "pathlib.PurePath": "__repr__ = lambda self: 'PurePath()'",
-    "re.Pattern": "pattern = ''\nflags = 0",
     "io.StringIO": "getvalue = lambda self: ''\ntell = lambda self: 0",
     "numpy.ndarray": "tolist = lambda self: 0\ndtype = 'int'\nshape = ()",
 }
@@ -96,7 +86,7 @@ def code() -> tuple[str, dict[str, str]]:
 
 
 TEXT, NAMES = code()
-SEEN_SINCE = {"dict": (3, 11), "dict raises": (3, 11)}
+SEEN_SINCE = {"dict": (3, 11)}
 """What only `object.__getstate__` shows."""
 
 

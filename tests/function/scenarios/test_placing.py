@@ -119,7 +119,6 @@ def test_other():
     ("before", "after"),
     [
         ("from shop.cart import Cart", "from shop.cart import Cart, Empty"),
-        ("from shop.cart import total, Cart", "from shop.cart import total, Cart, Empty"),
         (
             "from shop.cart import (\n    Cart,\n    total,\n)",
             "from shop.cart import (\n    Cart,\n    Empty,\n    total,\n)",
@@ -128,10 +127,6 @@ def test_other():
             "from shop.cart import (total,\n                       Cart)",
             "from shop.cart import (total,\n                       Cart,\n"
             "                       Empty)",
-        ),
-        (
-            "from shop.cart import (\n  total, Cart,\n)",
-            "from shop.cart import (\n  total, Cart,\n  Empty,\n)",
         ),
     ],
 )

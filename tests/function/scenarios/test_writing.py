@@ -6,7 +6,6 @@ import math
 import os
 import subprocess
 import sys
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -123,17 +122,10 @@ CASES: dict[str, tuple[Scenario, Observation, str, str]] = {
         'c = Cart(tax=1)\nc.add("a", price=2)\n# as before\nassert c.total() == 4',
         'c = Cart(tax=1)\nc.add("a", price=2)\n# as before\nself.assertEqual(c.total(), 4)',
     ),
-    "none": (Scenario("sort([1])"), returned(None), "# as before\nassert sort([1]) is None",
-             "# as before\nself.assertIsNone(sort([1]))"),
     "builtin error": (
         Scenario("ratio(1, 0)"), raised("ZeroDivisionError"),
         "# as before\nwith pytest.raises(ZeroDivisionError):\n    ratio(1, 0)",
         "# as before\nwith self.assertRaises(ZeroDivisionError):\n    ratio(1, 0)",
-    ),
-    "own error": (
-        Scenario("Cart().total()"), raised("Empty"),
-        "# as before\nwith pytest.raises(Empty):\n    Cart().total()",
-        "# as before\nwith self.assertRaises(Empty):\n    Cart().total()",
     ),
     "float": (Scenario("ratio(1, 3)"), returned(1 / 3),
               "# as before\nassert ratio(1, 3) == pytest.approx(0.333333333333)",
@@ -141,9 +133,6 @@ CASES: dict[str, tuple[Scenario, Observation, str, str]] = {
     "nan": (Scenario("same(float('nan'))"), returned(math.nan),
             '# as before\nassert math.isnan(same(float("nan")))',
             '# as before\nself.assertTrue(math.isnan(same(float("nan"))))'),
-    "import": (Scenario("same(Decimal('1'), k=math.pi)", (), IMPORTS), returned(Decimal("1")),
-               '# as before\nassert same(Decimal("1"), k=math.pi) == Decimal("1")',
-               '# as before\nself.assertEqual(same(Decimal("1"), k=math.pi), Decimal("1"))'),
     "object": (
         Scenario("c.last()", ADDED), returned(ITEM),
         'c = Cart()\nc.add("a", 4)\nresult = c.last()\n# as before\n'
@@ -154,9 +143,6 @@ CASES: dict[str, tuple[Scenario, Observation, str, str]] = {
     "generator": (Scenario("evens(5)"), returned(Iterated((0, 2, 4), False, "generator")),
                   "# as before\nassert list(evens(5)) == [0, 2, 4]",
                   "# as before\nself.assertEqual(list(evens(5)), [0, 2, 4])"),
-    "long generator": (Scenario("evens(10**9)"), returned(Iterated((0, 2), True, "generator")),
-                       "# as before\nassert list(islice(evens(10**9), 2)) == [0, 2]",
-                       "# as before\nself.assertEqual(list(islice(evens(10**9), 2)), [0, 2])"),
     "coroutines": (
         Scenario("c.fetch()", ("c = Cart()", "c.add('a', double(2))")), returned(4),
         'async def scenario():\n    c = Cart()\n    c.add("a", await double(2))\n'
@@ -168,11 +154,6 @@ CASES: dict[str, tuple[Scenario, Observation, str, str]] = {
         Scenario("sort([3, 1])"), returned(None, changed=(("argument 1", [3, 1], [1, 3]),)),
         "argument = [3, 1]\nsort(argument)\n# as before\nassert argument == [1, 3]",
         "argument = [3, 1]\nsort(argument)\n# as before\nself.assertEqual(argument, [1, 3])",
-    ),
-    "receiver": (
-        Scenario("c.clear()", ADDED), returned(None, changed=(("self", cart(ITEM), cart()),)),
-        'c = Cart()\nc.add("a", 4)\nc.clear()\n# as before\nassert c.items == []',
-        'c = Cart()\nc.add("a", 4)\nc.clear()\n# as before\nself.assertEqual(c.items, [])',
     ),
     "printed": (
         Scenario("sort(x, say='done')", ("x = [2, 1]",)),

@@ -43,11 +43,8 @@ def mean(items,   *, start = 0):  # odd spacing
     [
         ("total+x", "total-x"),
         ("x < 0 ", "x <= 0 "),
-        ("len( items )", "len( names )"),
         ("total = start ", "total = abs(start) "),
         ("            continue  # skip", "            break  # skip"),
-        ("x == 99", "x == 98"),
-        ("'b' : 2", "'b' : 3"),
         ("start = 0)", "start = 1)"),
     ],
 )

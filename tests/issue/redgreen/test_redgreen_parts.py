@@ -418,15 +418,6 @@ def test_what_every_fix_breaks_is_held_against_none() -> None:
     assert without_shared([]) == []
 
 
-def test_what_only_some_readings_meet_is_dropped() -> None:
-    fixes = [CandidateFix(0, "a", answers=frozenset({1})), CandidateFix(1, "b")]
-    (best,) = ranking([draft(0, "abc", {0: "abc", 1: "ab"})], fixes)
-    assert (best.kept, best.dropped) == (("a", "b"), ("c",))
-    fixes[0] = replace(fixes[0], answers=frozenset({1, 2, 3}))
-    (best,) = ranking([draft(0, "abc", {0: "abc", 1: "a"})], fixes)
-    assert best.kept == ("a", "b", "c"), "the other reading is not believed"
-
-
 def test_what_the_judge_refuses_is_left_out() -> None:
     one = draft(0, "ab", {0: "ab", 1: "ab"})
     tests = [replace(r, id=f"t.py::test_{r.id}") for r in one.trial.asserted]
@@ -439,12 +430,3 @@ def test_what_the_judge_refuses_is_left_out() -> None:
     nothing = named.judged(TestOpinion(True, frozenset({"test_a", "test_b"})))
     assert not nothing.accepted
     assert nothing.red
-
-
-def test_what_judged_drafts_rewrite_is_held_against_no_fix() -> None:
-    old, other = (TestResult(id, "t.py", "failed") for id in ("o", "x"))
-    fixes = [CandidateFix(0, "a", broken=(old, other)), CandidateFix(1, "b")]
-    rewriting, plain = draft(0, "ao", {0: "ao", 1: "a"}), draft(1, "a", {0: "a", 1: "a"})
-    assert without_shared(fixes, [rewriting, plain])[0].broken == (other,)
-    assert without_shared(fixes, [rewriting, plain, plain])[0].broken == (old, other)
-    assert without_shared(fixes, [replace(rewriting, accepted=None)])[0].broken == (old, other)
