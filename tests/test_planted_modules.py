@@ -95,7 +95,7 @@ def variables(checkout: Path, **more: str) -> Mapping[str, str]:
 
 def entries() -> Iterator[Any]:
     """Commands for a shell in the checkout, what is said to them, and what their output holds."""
-    half = f"--python {sys.executable} --budget 2"
+    half = f"--python {sys.executable} --budget 0.5"
     yield "refute --version", "", "refute "
     yield f"refute hunt half.py third.py --jobs 2 {half}", "", "half"
     yield f"refute debug half.py {half}", "", "half"
@@ -114,7 +114,7 @@ def entries() -> Iterator[Any]:
 def test_a_command_imports_nothing_of_the_checkout(
     checkout: Path, command: str, said: str, shown: str
 ) -> None:
-    base = {"INPUT_BASE": "main", "INPUT_BUDGET": "2", "INPUT_PYTHON": sys.executable}
+    base = {"INPUT_BASE": "main", "INPUT_BUDGET": "0.5", "INPUT_PYTHON": sys.executable}
     done = subprocess.run(
         ["bash", "-c", command], input=said, cwd=checkout, env=variables(checkout, **base),
         capture_output=True, text=True, timeout=120,
@@ -155,7 +155,7 @@ def until(process: subprocess.Popen[str], pattern: str) -> str:
 
 
 def test_watch_imports_nothing_of_the_checkout(checkout: Path) -> None:
-    words = ("--python", sys.executable, "--budget", "2")
+    words = ("--python", sys.executable, "--budget", "0.5")
     with running(checkout, "watch", ".", *words) as process:
         assert "half(" in until(process, "waiting for changes")
 

@@ -311,20 +311,20 @@ attack("end: raise SystemExit forever", """
         def code(self): raise self
     def f(x): raise E
     """, (Raised,))
-attack("recursion", "def f(x): return f(x)", (Raised,))
-attack("recursion without limit", """
+alone("recursion", "def f(x): return f(x)", (Raised,))
+alone("recursion without limit", """
     import sys
     sys.setrecursionlimit(10**9)
     def f(x): return f(x)
     """, (Raised, *CUT), cpu=0.3)
-attack("recursion in C", """
+alone("recursion in C", """
     import sys
     sys.setrecursionlimit(10**9)
     class A:
         def __repr__(self): return repr([self])
     def f(x): return repr(A())
     """, (Raised, *CUT), cpu=0.3)
-attack("nested source", "def f(x): return eval('(' * 5000 + ')' * 5000)", (Raised, *CUT))
+alone("nested source", "def f(x): return eval('(' * 5000 + ')' * 5000)", (Raised, *CUT))
 attack("priority and limits", """
     import os, resource
     def f(x):
