@@ -23,7 +23,7 @@ import yaml
 
 import refute
 from refute.core.processes import run_tasks, shared_slots
-from refute.doors.calls import all_ended, call
+from refute.doors.worker import all_ended, call
 from refute.doors.worker import Done
 from refute.workspace.environment import build_environment
 from refute_lab.runs.executors import Workers

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from refute.doors.calls import all_ended, call
-from refute.doors.worker import Done, Failed
+from refute.doors.worker import Done, Failed, all_ended, call
 from tests.workspace.shops import FIX, make_repository
 
 from ..environments import with_packages

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from refute.doors.checking import CheckedFile, CheckedFunction
+from refute.doors.worker import CheckedFile, CheckedFunction
 
 pytest.importorskip("pygls", reason="the extra [lsp] is not installed")
 

@@ -21,9 +21,7 @@ from pygls.uris import to_fs_path
 from pygls.workspace import TextDocument
 
 from refute.diffing.trees import is_test
-from refute.doors.calls import call
-from refute.doors.checking import CheckedFile, CheckedFunction
-from refute.doors.worker import Failed
+from refute.doors.worker import CheckedFile, CheckedFunction, Failed, call
 from refute.source.syntax import try_parse
 
 SOURCE = "refute"
@@ -219,7 +217,7 @@ class _Files:
 
 
 def make_server(**arguments: Any) -> LanguageServer:
-    """A server. `arguments`: of `refute.doors.checking.CheckFile`, but for `file` and `text`."""
+    """A server. `arguments`: of `refute.doors.worker.CheckFile`, but for `file` and `text`."""
     import refute
 
     server = LanguageServer("refute", refute.__version__)

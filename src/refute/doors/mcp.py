@@ -21,9 +21,8 @@ from pydantic import ValidationError
 
 from refute.core.parameters import nearest
 from refute.core.storage import parse_json
-from refute.doors.calls import all_ended, call
 from refute.doors.verbs import VERBS, writing
-from refute.doors.worker import Failed, Fault
+from refute.doors.worker import Failed, Fault, all_ended, call
 from refute.results import described
 
 _Context = ServerRequestContext[Any, Any]

@@ -1,12 +1,14 @@
-"""One call of a verb in a process of its own: `python -m refute.doors.worker`.
+"""One call of a verb in a process of its own, which can be cancelled: `call` starts it.
 
-It reads one line of JSON (`Request`) and writes lines of JSON (`Progress`, then `Done` or `Failed`)
-to what was its stdout; whatever else prints reaches stderr. When its stdin ends it stops: verbs
-over functions then return what they have, as on Ctrl-C. What does not stop in `GRACE` is killed.
+The process, `python -m refute.doors.worker`, reads one line of JSON (`Request`) and writes lines of
+JSON (`Progress`, then `Done` or `Failed`) to what was its stdout; whatever else prints reaches
+stderr. When its stdin ends it stops: verbs over functions then return what they have, as on Ctrl-C.
+What does not stop in `GRACE` is killed.
 """
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import logging
@@ -16,14 +18,16 @@ import signal
 import sys
 import threading
 import time
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import msgspec
+from msgspec import Meta, Struct
 
-from refute.core.starting import Variable
+from refute.core.starting import Variable, start_module
 from refute.core.storage import SCRATCH, ScratchFolder
 from refute.errors import BAD_INPUT, UNAVAILABLE, told
 from refute.models.asking import Asked
@@ -41,7 +45,7 @@ _SCRATCH = re.compile(rf"\S*/{SCRATCH}\w+/")
 Fault = Literal["bad input", "unavailable", "stopped", "internal"]
 
 
-class Request(msgspec.Struct, frozen=True):
+class Request(Struct, frozen=True):
     """Call of a verb."""
 
     verb: str
@@ -52,20 +56,20 @@ class Request(msgspec.Struct, frozen=True):
     """Paths outside of the folder are allowed."""
 
 
-class Progress(msgspec.Struct, frozen=True, tag="progress"):
+class Progress(Struct, frozen=True, tag="progress"):
     """Progress, in a line."""
 
     message: str
 
 
-class Done(msgspec.Struct, frozen=True, tag="done"):
+class Done(Struct, frozen=True, tag="done"):
     """The answer: the JSON document, and its text with what was remarked besides."""
 
     result: dict[str, Any]
     text: str = ""
 
 
-class Failed(msgspec.Struct, frozen=True, tag="failed"):
+class Failed(Struct, frozen=True, tag="failed"):
     """There is no answer; the message is one line."""
 
     fault: Fault
@@ -116,7 +120,6 @@ def _write(wire: BinaryIO, events: SimpleQueue[Event | None]) -> None:
 
 
 def _answer(asked_for: Request, tell: Tell, remarks: list[str]) -> Done:
-    from refute.doors.checking import CheckFile, check_file
     from refute.doors.verbs import VERBS
     from refute.verbs.output import next_step
 
@@ -173,6 +176,187 @@ class _Remarks(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         self._kept.append(record.getMessage())
         self._tell(self._kept[-1])
+
+
+# -- checking a file for an editor: `hunt`, then `debug`
+
+QUICK = 1.0
+"""Seconds to search one function where only what the examples show is asked for."""
+
+
+class CheckFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Request of an editor about one file."""
+
+    file: str
+    text: str
+    """The editor's, saved or not."""
+    python: str = ""
+    seconds_per_function: float = 5.0
+    time_limit: float = 300.0
+    fixes: bool = True
+    """True to search fixes, too; without, the answer comes soon, from the examples."""
+
+
+class CheckedFunction(Struct, frozen=True, kw_only=True):
+    """A function that is wrong."""
+
+    function: str
+    line: Annotated[int, Meta(description="Of its definition, counted from 1.")]
+    message: str
+    tests: Annotated[str, Meta(description="A pytest file of its failing tests.")]
+    test_path: Annotated[str, Meta(description="Where that file lies.")]
+    code: Annotated[str, Meta(description="The whole file with its fix; empty: none was found.")]
+    fix: Annotated[str, Meta(description="What the fix changes, in a line.")]
+    sure: bool = False
+
+
+class CheckedFile(Struct, frozen=True, kw_only=True):
+    """Problems of one file."""
+
+    before: Annotated[str, Meta(description="The file's text as it was looked at.")]
+    functions: list[CheckedFunction]
+    complete: Annotated[bool, Meta(description="False: time was up before all was looked at.")]
+
+
+def check_file(asked_for: CheckFile, asked: Asked, tell: Tell) -> CheckedFile:
+    """Return the problems of a file, with a fix for each function by itself."""
+    from refute.function.source import UNSAVED
+    from refute.results.functions import function_tests
+    from refute.source.syntax import find_function, parse_module
+    from refute.verbs.debug import debug
+    from refute.verbs.hunt import hunt
+
+    UNSAVED[Path(asked_for.file).absolute()] = asked_for.text  # this process has one call
+    how: dict[str, Any] = {
+        **{one.name: getattr(asked, one.name) for one in fields(asked)},
+        "budget": asked_for.seconds_per_function if asked_for.fixes else QUICK,
+        "python": asked_for.python or None,
+    }
+    brief: dict[str, Any] = {} if asked_for.fixes else {"n": 1, "jobs": 1}  # no process more
+    brief["show"] = lambda module, one, how_far: tell(how_far)
+    found = hunt(asked_for.file, **how, **brief)
+    file, wrong = Path(asked_for.file), [one for one in found.hunts if one.found]
+    before = next((module.source.text for module in found.opened.targets.modules), "")
+    tree = parse_module(before)
+    rows, stopped = [], found.interrupted or not asked_for.fixes
+    for one in wrong:
+        place = find_function(tree, one.function)
+        test = function_tests(one).tests[0]
+        expected = "" if test.expected is None else f", expected {test.expected}"
+        name = f"test_{file.stem}_{one.function.replace('.', '_')}_refuted.py"
+        files = found.pytest_files(file.with_name(name), function=one.function)
+        code, edits, sure = "", "", False
+        if not stopped:
+            tell(f"looking for a fix of {one.function}")
+            fixed = debug(f"{asked_for.file}::{one.function}", **how)
+            stopped = fixed.interrupted
+            for fix in fixed.fixes if fixed.candidates else ():
+                code, sure = fix.code, fix.fixed
+                edits = "; ".join(fix.result.candidates[0].edits)
+        rows.append(
+            CheckedFunction(
+                function=one.function,
+                line=place.lineno if place is not None else 1,
+                message=f"{test.call}: {test.actual}{expected} ({test.source})",
+                tests=next(iter(files.values()), ""),
+                test_path=next(map(str, files), ""),
+                code=code,
+                fix=edits,
+                sure=sure,
+            )
+        )
+    return CheckedFile(before=before, functions=rows, complete=not stopped)
+
+
+# -- the other side: who calls
+
+_LONGEST = 256 << 20
+"""Bytes of one event: documents of large folders are long."""
+_BEAT = 5.0
+"""Seconds without news until a message says that the work continues."""
+_ENDING: set[asyncio.Task[int]] = set()
+Told = Callable[[float, str], Awaitable[None]]
+"""Receives the seconds so far, and the progress of the work."""
+
+
+async def _silent(seconds: float, line: str) -> None: ...
+
+
+async def call(
+    verb: str,
+    arguments: Mapping[str, Any],
+    *,
+    root: Path,
+    seconds: float,
+    asked: Mapping[str, Any] | None = None,
+    outside: bool = False,
+    told: Told = _silent,
+) -> Done | Failed:
+    """Run the verb in the folder `root`. After `seconds` it is asked to stop: verbs over functions
+    return what they have. Cancelled, it is stopped too."""
+    try:
+        process = await _started(root)
+    except OSError as error:
+        return Failed("unavailable", f"{root}: {error.strerror}")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    loop = asyncio.get_running_loop()
+    start = loop.time()
+    stop = loop.call_later(seconds, process.stdin.close)
+    last = "working"
+    try:
+        request = Request(verb, dict(arguments), dict(asked or {}), outside)
+        process.stdin.write(msgspec.json.encode(request) + b"\n")
+        while True:
+            event = await _next_event(process.stdout)
+            if isinstance(event, Done):
+                return event
+            if isinstance(event, Failed):
+                return _named(event, seconds if loop.time() - start >= seconds else None)
+            last = event.message if isinstance(event, Progress) else last
+            await told(loop.time() - start, last)
+    finally:
+        stop.cancel()
+        process.stdin.close()  # which ends it: see `_watch`
+        ending = asyncio.create_task(process.wait())
+        _ENDING.add(ending)
+        ending.add_done_callback(_ENDING.discard)
+
+
+async def all_ended() -> None:
+    """Wait for the processes of calls that are over: some still clean up."""
+    if _ENDING:
+        await asyncio.wait(_ENDING)
+
+
+async def _started(root: Path) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *start_module("refute.doors.worker"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        cwd=root,
+        limit=_LONGEST,
+        start_new_session=True,  # the terminal's Ctrl-C is not for it
+    )
+
+
+async def _next_event(stream: asyncio.StreamReader) -> Event | None:
+    """The next event; None where there is none for a while."""
+    try:
+        async with asyncio.timeout(_BEAT):
+            line = await stream.readline()
+    except TimeoutError:
+        return None
+    if not line:
+        return Failed("internal", "the process of the call ended without an answer")
+    event: Event = msgspec.json.decode(line, type=Progress | Done | Failed)
+    return event
+
+
+def _named(failed: Failed, limit: float | None) -> Failed:
+    if limit is None:
+        return failed
+    return Failed("stopped", f"time_limit of {limit:g} s reached before there was a result")
 
 
 if __name__ == "__main__":

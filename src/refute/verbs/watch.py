@@ -1,7 +1,16 @@
-"""`refute watch`: looks at what is saved."""
+"""`refute watch`: what is saved is looked at, by the verbs of the command line.
+
+Each look is a process, `refute hunt FILE --since REF` and the like, which prints to the terminal
+that is ours; settings hold for it as they do there. A file that is saved meanwhile ends it, and the
+files of both are looked at.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -11,6 +20,8 @@ import click
 from refute.core.extras import need
 from refute.core.parameters import parameter
 from refute.core.remarks import remark
+from refute.core.starting import start_module
+from refute.diffing.trees import is_test
 from refute.errors import InputError
 from refute.verbs.declared import MethodCommand, offered
 
@@ -43,7 +54,6 @@ def command(options: WatchOptions) -> int:
     """
     need("watch", "refute watch")
     from refute.diffing.revisions import commit_of
-    from refute.doors.watching import Looks, watch
     from refute.workspace.snapshot import checkout_root
 
     places = options.places or (Path(),)
@@ -67,3 +77,120 @@ def command(options: WatchOptions) -> int:
     )
     watch([place.resolve() for place in places], looks, lambda line: remark([line]))
     return 0
+
+
+GRACE = 20.0
+"""Seconds for a look to end in good order, with its sandboxes."""
+_SETTLED = 50
+"""Milliseconds without a change until what was saved is taken as whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """Runs that are started for changed files."""
+
+    verbs: tuple[str, ...]
+    """`hunt`, `debug` and `diff`."""
+    since: str
+    """The commit that the files are compared with."""
+    root: Path | None
+    """Of the checkout; None: there is none, and nothing to compare with."""
+    options: tuple[str, ...] = ()
+    """Of every verb."""
+
+    def commands(self, files: Sequence[str]) -> Iterator[list[str]]:
+        """The arguments of `refute`, in the order of the verbs."""
+        for verb in self.verbs:
+            if verb == "diff":
+                only = [f"--only={file}" for file in files]
+                yield [verb, self.since, f"-C{self.root}", *only, *self.options]
+            else:
+                since = [] if self.root is None else [f"--since={self.since}"]
+                yield [verb, *since, *self.options, "--", *files]
+
+
+def watch(places: Sequence[Path], looks: Looks, say: Callable[[str], None]) -> None:
+    """Look at what is saved in files and folders, until Ctrl-C or SIGTERM. With a commit to compare
+    with, files that differ from it already come first. `say` receives what is checked.
+    """
+    try:
+        asyncio.run(_watch(places, looks, say))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        pass
+
+
+async def _watch(places: Sequence[Path], looks: Looks, say: Callable[[str], None]) -> None:
+    import watchfiles  # of the extra
+
+    python = watchfiles.PythonFilter()  # outside of environments, caches and hidden folders
+
+    def shown(change: watchfiles.Change, path: str) -> bool:
+        return python(change, path) and not is_test(Path(path).name)
+
+    open_files = {str(place) for place in places} if looks.root else set[str]()
+    look = _begun(looks, open_files, say)
+    with _ended_by(signal.SIGTERM):
+        try:
+            async for changes in watchfiles.awatch(
+                *places, watch_filter=shown, step=_SETTLED, raise_interrupt=False
+            ):
+                if look.done():
+                    open_files = set()
+                await _ended(look)
+                open_files |= {path for _, path in changes}
+                look = _begun(looks, open_files, say)
+        finally:
+            await _ended(look)
+
+
+@contextmanager
+def _ended_by(number: signal.Signals) -> Iterator[None]:
+    """The signal cancels the task that runs now."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    loop.add_signal_handler(number, task.cancel)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(number)
+
+
+def _begun(looks: Looks, paths: set[str], say: Callable[[str], None]) -> asyncio.Task[None]:
+    return asyncio.create_task(_look(looks, sorted(paths), say))
+
+
+async def _ended(look: asyncio.Task[None]) -> None:
+    look.cancel()
+    await asyncio.wait([look])
+
+
+async def _look(looks: Looks, paths: Sequence[str], say: Callable[[str], None]) -> None:
+    there = [_short(Path(path)) for path in paths if Path(path).exists()]
+    if there:
+        say(f"looking at {', '.join(there)}")
+    for command in looks.commands(there) if there else ():
+        await _run(command)
+    say("waiting for changes; Ctrl-C ends this")
+
+
+def _short(path: Path) -> str:
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+async def _run(command: Sequence[str]) -> None:
+    """One verb, to its end; cancelled, it is ended as by Ctrl-C."""
+    process = await asyncio.create_subprocess_exec(
+        *start_module("refute", *command),
+        stdin=asyncio.subprocess.DEVNULL,
+        process_group=0,  # the terminal's Ctrl-C is not for it
+    )
+    try:
+        await process.wait()
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGINT)
+            try:
+                await asyncio.wait_for(process.wait(), GRACE)
+            except TimeoutError:
+                process.kill()
