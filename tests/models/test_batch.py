@@ -229,8 +229,8 @@ def test_settings_fit_the_body_and_are_another_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("model = 3", "model: not a text"),
-        ("modle = 'x'", "modle: unknown setting"),
+        ("model = 3", r"`str`, got `int` - at `\$.model`"),
+        ("modle = 'x'", "unknown field `modle`"),
         ("[body]\nday = 2020-01-01", "dates"),
         ("model =", "batch.toml"),
     ],

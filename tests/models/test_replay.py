@@ -65,7 +65,10 @@ def test_the_line_that_is_missing_is_named_and_works(tmp_path: Path) -> None:
     [
         ("{", "Expecting property name"),
         ('{"completion": "x"}', "needs `messages`"),
-        ('{"messages": [{"role": "x", "content": ""}], "completion": "x"}', "role: 'x'"),
+        (
+            '{"messages": [{"role": "x", "content": ""}], "completion": "x"}',
+            "enum value 'x' - at `$.role`",
+        ),
         ('{"messages": [], "number": -1, "completion": "x"}', "number"),
         ('{"messages": [], "sampling": {"stop": 1}, "completion": "x"}', "stop"),
         ("[" * 100_000, "nested too deeply"),

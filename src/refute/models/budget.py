@@ -24,21 +24,25 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Annotated, Protocol, runtime_checkable
 from urllib.parse import urlsplit
+
+from msgspec import Meta, ValidationError, convert
 
 from refute.core.starting import Variable
 from refute.core.storage import parse_toml, read_file
 from refute.errors import BudgetExceeded, InputError
 from refute.models.contract import Completion, Message, Model, Sampling, Usage
 
+Dollars = Annotated[float, Meta(ge=0, lt=2.0**53)]
+
 
 @dataclass(frozen=True, slots=True)
 class Price:
     """US dollars per million tokens."""
 
-    input: float
-    output: float
+    input: Dollars
+    output: Dollars
 
     def of(self, usage: Usage) -> float:
         """Dollars for one sample."""
@@ -114,25 +118,14 @@ def _shorter(name: str) -> str:
 
 def _read(path: Path) -> dict[str, Price]:
     try:
-        tables = parse_toml(read_file(path))
+        return convert(parse_toml(read_file(path)), dict[str, Price])
     except OSError as error:
         raise InputError(f"{path}: {error.strerror} (the price file)") from None
+    except ValidationError as error:
+        told = "a model's table needs `input` and `output`, dollars per million tokens"
+        raise InputError(f"{path}: {told}: {error}") from None
     except ValueError as error:
         raise InputError(f"{path}: is not TOML: {error}") from None
-    prices = {}
-    for name, table in tables.items():
-        sides = [table.get(side) for side in ("input", "output")] if isinstance(table, dict) else []
-        numbers = [
-            float(side)
-            for side in sides
-            if isinstance(side, int | float) and not isinstance(side, bool) and 0 <= side < 2**53
-        ]
-        if len(numbers) != 2:
-            raise InputError(
-                f'{path}: ["{name}"] needs `input` and `output`, dollars per million tokens'
-            )
-        prices[name] = Price(*numbers)
-    return prices
 
 
 FIRST_GUESS = 256
@@ -220,10 +213,6 @@ class Ledger:
             self._reserved = _Cost(0.0, self._reserved.tokens, self._reserved.calls)
         self._settled.set()
         self._settled = asyncio.Event()
-
-    def note(self, usd: float, tokens: int, calls: int) -> None:
-        """Others have spent so much more of the budget."""
-        self.settle(_Cost(), _Cost(usd, tokens, calls))
 
     def _over(self, cost: _Cost) -> str:
         """One line about the limit that `cost` passes; "" where there is none."""

@@ -25,16 +25,13 @@ from refute.errors import InputError, ModelUnavailable, NotContinued
 from refute.models.contract import (
     Completion,
     Message,
+    Number,
     Sampling,
-    completion_from,
-    completion_json,
     digest,
-    message_from,
-    message_json,
-    number_from,
-    sampling_from,
+    read_as,
     sampling_json,
     to_be_continued,
+    without_defaults,
 )
 
 _FORMAT = 1
@@ -165,7 +162,7 @@ class SampleCache:
 
 
 def _encoded(sample: Sample) -> str:
-    document = completion_json(sample.completion)
+    document = without_defaults(sample.completion)
     if sample.opens:
         document["seconds"] = round(sample.seconds, 3)
     return json.dumps(document, separators=(",", ":"))
@@ -173,8 +170,9 @@ def _encoded(sample: Sample) -> str:
 
 def _decoded(answer: str) -> Sample:
     document = parse_json(answer)
-    completion = completion_from(document)
-    return Sample(completion, "seconds" in document, number_from(document, "seconds", 0.0))
+    completion = read_as(Completion, document)
+    seconds: float = read_as(Number, document.get("seconds", 0.0), "seconds")
+    return Sample(completion, "seconds" in document, seconds)
 
 
 _Answers = dict[str, dict[int, Completion]]
@@ -248,7 +246,7 @@ class ReplayModel:
         document = parse_json(line)
         if not isinstance(document, dict):
             raise ValueError("not a JSON object")
-        completion = completion_from(document.get("completion"))
+        completion = read_as(Completion, document.get("completion"))
         table, key = self._place(document)
         known = table.setdefault(key, {})
         number = document.get("number", max(known, default=-1) + 1)
@@ -263,10 +261,10 @@ class ReplayModel:
         listed = document.get("messages")
         if not isinstance(listed, list):
             raise ValueError("needs `messages` (a list) or `request` (a digest)")
-        messages = [message_from(one) for one in listed]
+        messages = [read_as(Message, one) for one in listed]
         if "sampling" not in document:
             return self._any, _loose(messages)
-        return self._sampled, digest(messages, sampling_from(document["sampling"]))
+        return self._sampled, digest(messages, read_as(Sampling, document["sampling"]))
 
 
 def _loose(messages: Sequence[Message]) -> str:
@@ -314,10 +312,10 @@ def _line(
 ) -> str:
     """A line of a recording, with its line feed."""
     document = {
-        "messages": [message_json(message) for message in messages],
+        "messages": [without_defaults(message) for message in messages],
         "sampling": sampling_json(sampling),
         "number": number,
-        "completion": completion_json(completion),
+        "completion": without_defaults(completion),
     }
     return json.dumps(document) + "\n"
 
@@ -326,7 +324,7 @@ def _held(line: bytes) -> tuple[str, int] | None:
     """Digest of the request and number of the sample on a line as we write them, else None."""
     try:
         document = parse_json(line)
-        messages = [message_from(one) for one in document["messages"]]
-        return digest(messages, sampling_from(document["sampling"])), int(document["number"])
+        messages = [read_as(Message, one) for one in document["messages"]]
+        return digest(messages, read_as(Sampling, document["sampling"])), int(document["number"])
     except (ValueError, TypeError, KeyError):
         return None

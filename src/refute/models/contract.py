@@ -9,9 +9,15 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal, Protocol, TypeGuard, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeGuard, TypeVar
+
+from msgspec import Meta, ValidationError, convert, to_builtins
+
+Number = Annotated[float, Meta(gt=-(2.0**53), lt=2.0**53)]
+"""Neither infinite nor NaN, nor a long integer that no float holds."""
+Count = Annotated[int, Meta(ge=0, lt=2**53)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +62,9 @@ def to_be_continued(messages: Sequence[Message]) -> bool:
 class Sampling:
     """Sampling parameters; part of the cache key."""
 
-    temperature: float = 0.7
-    top_p: float = 0.9
-    max_tokens: int = 2048
+    temperature: Number = 0.7
+    top_p: Number = 0.9
+    max_tokens: Count = 2048
     stop: tuple[str, ...] = ()
     seed: int | None = None
     tools: tuple[Tool, ...] = ()
@@ -77,8 +83,8 @@ def is_count(value: object) -> TypeGuard[int]:
 class Usage:
     """Tokens of one sample. A prompt that was sent once for n samples counts for the first only."""
 
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: Count = 0
+    completion_tokens: Count = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,147 +198,32 @@ def digest(messages: Sequence[Message], sampling: Sampling, model: str = "") -> 
     """SHA-256, as 64 hexadecimal digits, of a request (to a certain model)."""
     document = {
         "model": model,
-        "messages": [message_json(message) for message in messages],
+        "messages": [without_defaults(message) for message in messages],
         "sampling": sampling_json(sampling),
     }
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def message_json(message: Message) -> dict[str, Any]:
-    """A message; the parts that only a tool's conversation has are left out where empty."""
-    document: dict[str, Any] = {"role": message.role, "content": message.content}
-    if message.tool_calls:
-        document["tool_calls"] = [_call_json(call) for call in message.tool_calls]
-    if message.tool_call_id is not None:
-        document["tool_call_id"] = message.tool_call_id
-    return document
-
-
-def message_from(document: object) -> Message:
-    """Read a message that `message_json` wrote. Raises `ValueError`, its text says which field is
-    wrong."""
-    fields = _mapping(document, "message")
-    role = fields.get("role")
-    if role not in ("system", "user", "assistant", "tool"):
-        raise ValueError(f"role: {role!r} is none of system, user, assistant, tool")
-    reply = fields.get("tool_call_id")
-    if reply is not None and not isinstance(reply, str):
-        raise ValueError("tool_call_id: not a text")
-    return Message(role, _text(fields, "content"), _calls(fields), reply)
+def without_defaults(one: Message | Completion) -> dict[str, Any]:
+    """A message or an answer; what has its default is left out."""
+    document = to_builtins(one)
+    kept = [field.name for field in fields(one) if getattr(one, field.name) != field.default]
+    return {name: document[name] for name in kept}
 
 
 def sampling_json(sampling: Sampling) -> dict[str, Any]:
     """All settings of the sampling."""
-    return {
-        "temperature": float(sampling.temperature),
-        "top_p": float(sampling.top_p),
-        "max_tokens": sampling.max_tokens,
-        "stop": list(sampling.stop),
-        "seed": sampling.seed,
-        "tools": [
-            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-            for tool in sampling.tools
-        ],
-    }
+    floats = {"temperature": float(sampling.temperature), "top_p": float(sampling.top_p)}
+    return {**to_builtins(sampling), **floats}
 
 
-def sampling_from(document: object) -> Sampling:
-    """Read parameters that `sampling_json` wrote; a field that is left out has its default. Raises
-    `ValueError`."""
-    fields = _mapping(document, "sampling")
-    usual = Sampling()
-    stop = fields.get("stop", [])
-    if not isinstance(stop, list) or not all(isinstance(one, str) for one in stop):
-        raise ValueError("stop: not a list of texts")
-    tools = fields.get("tools", [])
-    if not isinstance(tools, list):
-        raise ValueError("tools: not a list")
-    seed = fields.get("seed")
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
-        raise ValueError("seed: not a whole number")
-    return Sampling(
-        temperature=number_from(fields, "temperature", usual.temperature),
-        top_p=number_from(fields, "top_p", usual.top_p),
-        max_tokens=_count(fields, "max_tokens", usual.max_tokens),
-        stop=tuple(stop),
-        seed=seed,
-        tools=tuple(
-            Tool(_text(tool, "name"), _text(tool, "description"), _text(tool, "parameters"))
-            for tool in (_mapping(one, "tools") for one in tools)
-        ),
-    )
-
-
-def completion_json(completion: Completion) -> dict[str, Any]:
-    """An answer with its usage."""
-    document: dict[str, Any] = {"text": completion.text}
-    if completion.finish_reason != "stop":
-        document["finish_reason"] = completion.finish_reason
-    if completion.tool_calls:
-        document["tool_calls"] = [_call_json(call) for call in completion.tool_calls]
-    usage = completion.usage
-    if usage != Usage():
-        document["usage"] = {
-            "prompt_tokens": usage.prompt_tokens,
-            "completion_tokens": usage.completion_tokens,
-        }
-    return document
-
-
-def completion_from(document: object) -> Completion:
-    """Read an answer that `completion_json` wrote, or a plain text. Raises `ValueError`, naming the
-    field."""
-    if isinstance(document, str):
-        return Completion(document)
-    fields = _mapping(document, "completion")
-    usage = _mapping(fields.get("usage", {}), "usage")
-    return Completion(
-        text=_text(fields, "text"),
-        finish_reason=_text({"finish_reason": "stop", **fields}, "finish_reason"),
-        tool_calls=_calls(fields),
-        usage=Usage(_count(usage, "prompt_tokens", 0), _count(usage, "completion_tokens", 0)),
-    )
-
-
-def _call_json(call: ToolCall) -> dict[str, str]:
-    return {"id": call.id, "name": call.name, "arguments": call.arguments}
-
-
-def _calls(fields: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    calls = fields.get("tool_calls", [])
-    if not isinstance(calls, list):
-        raise ValueError("tool_calls: not a list")
-    return tuple(
-        ToolCall(_text(call, "id"), _text(call, "name"), _text(call, "arguments"))
-        for call in (_mapping(one, "tool_calls") for one in calls)
-    )
-
-
-def _mapping(value: object, field: str) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError(f"{field}: not a JSON object")
-    return value
-
-
-def _text(fields: Mapping[str, Any], field: str) -> str:
-    value = fields.get(field)
-    if not isinstance(value, str):
-        raise ValueError(f"{field}: not a text")
-    return value
-
-
-def number_from(fields: Mapping[str, Any], field: str, usual: float) -> float:
-    """A number of the fields, `usual` where it is left out. Raises `ValueError`."""
-    value = fields.get(field, usual)
-    # The bound keeps out infinity, NaN and the long integers that no float holds.
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**53:
-        raise ValueError(f"{field}: not a number")
-    return float(value)
-
-
-def _count(fields: Mapping[str, Any], field: str, usual: int) -> int:
-    value = fields.get(field, usual)
-    if not is_count(value):
-        raise ValueError(f"{field}: not a whole number from 0")
-    return value
+def read_as(kind: type[Result], document: object, name: str = "") -> Result:
+    """A message, a sampling or an answer that was written as JSON; a field that is left out has its
+    default, and a text is an answer. Raises `ValueError`, whose text names the field."""
+    if isinstance(document, str) and kind is Completion:
+        document = {"text": document}
+    try:
+        return convert(document, kind)
+    except ValidationError as error:
+        raise ValueError(f"{name or kind.__name__.lower()}: {error}") from None
