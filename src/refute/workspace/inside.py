@@ -124,9 +124,9 @@ def pytest_runtestloop(session: Any) -> bool:
         return True
     plan = Plan(data, os.getcwd())
     plan.live = live_functions(plan.files)
-    for file, text in plan.files.items():
+    for path, text in plan.files.items():
         with contextlib.suppress(SyntaxError, ValueError):
-            codes_of(text, file)  # once for all children
+            codes_of(text, path)  # once for all children
     with contextlib.suppress(ImportError):
         given({})
     gc.freeze()  # what is there by now is not copied into the children by a collection
