@@ -195,18 +195,11 @@ class MethodSpec(Generic[Problem_, Result_]):
 
 
 def method(
-    name: str,
-    *,
-    summary: str,
-    asks_model: bool = False,
-    writes_tests: bool = True,
-    takes_given: bool = False,
-    repairs: bool = False,
-    tells_writer: bool = False,
-    cpu_bound: bool = False,
+    name: str, *, summary: str, **facts: bool
 ) -> Callable[[Callable[..., Coroutine[Any, Any, Result_]]], MethodSpec[Any, Result_]]:
     """Make a coroutine function a method. Its level and its options' class are those that its
-    parameters `problem` and `options` are annotated with. Raises `TypeError` where one is not."""
+    parameters `problem` and `options` are annotated with; `facts`: the rest of `MethodSpec`.
+    Raises `TypeError` where a parameter is not annotated so."""
 
     def made(run: Callable[..., Coroutine[Any, Any, Result_]]) -> MethodSpec[Any, Result_]:
         hints = get_type_hints(run)
@@ -223,12 +216,7 @@ def method(
             level=level,
             run=run,
             options=hints.get("options", NoOptions),
-            asks_model=asks_model,
-            writes_tests=writes_tests,
-            takes_given=takes_given,
-            repairs=repairs,
-            tells_writer=tells_writer,
-            cpu_bound=cpu_bound,
+            **facts,
         )
 
     return made

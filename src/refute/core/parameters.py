@@ -48,23 +48,7 @@ class _Said:
     for_agents: bool = False
 
 
-def parameter(
-    default: Any,
-    help: str,
-    *,
-    flag: str = "",
-    metavar: str = "",
-    at_least: float | None = None,
-    above: float | None = None,
-    at_most: float | None = None,
-    positional: bool = False,
-    of_model: bool = False,
-    by_name: bool = False,
-    in_files: bool = False,
-    writes: bool = False,
-    text: bool = False,
-    for_agents: bool = False,
-) -> Any:
+def parameter(default: Any, help: str, **said: Any) -> Any:
     """A field of options: its default (`MISSING`: there is none), a line of help, its bounds.
 
     `flag`: its name on the command line, where that is not `--name` (`--name/--no-name` for a
@@ -74,12 +58,7 @@ def parameter(
     too. `writes`: it writes, a path is written to; agents have it only where they may. `text`: a
     file, in place of which agents give its text.
     """
-    said = _Said(
-        help=help, flag=flag, metavar=metavar, at_least=at_least, above=above, at_most=at_most,
-        positional=positional, of_model=of_model, by_name=by_name, in_files=in_files, writes=writes,
-        text=text, for_agents=for_agents,
-    )  # fmt: skip
-    return field(default=default, metadata={_KEY: said})
+    return field(default=default, metadata={_KEY: _Said(help=help, **said)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
