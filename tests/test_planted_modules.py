@@ -23,8 +23,7 @@ import yaml
 
 import refute
 from refute.core.processes import run_tasks, shared_slots
-from refute.doors.worker import all_ended, call
-from refute.doors.worker import Done
+from refute.doors.worker import Done, all_ended, call
 from refute.workspace.environment import build_environment
 from refute_lab.runs.executors import Workers
 from refute_lab.runs.ray import _connected

@@ -313,13 +313,6 @@ def takes_self(function: Function, entry_point: str) -> bool:
     return "." in entry_point and not static
 
 
-def docstring_of(code: str, entry_point: str) -> str:
-    """A function's docstring, dedented; "" where there is none."""
-    tree = try_parse(code)
-    function = find_function(tree, entry_point) if tree is not None else None
-    return ast.get_docstring(function) or "" if function is not None else ""
-
-
 def bound_names(*nodes: ast.AST) -> frozenset[str]:
     """Return the names that statements bind in their own scope, without those inside functions and
     classes."""

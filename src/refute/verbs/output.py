@@ -150,11 +150,6 @@ def silent(done: int, total: int) -> None:
     """The `Progress` that says nothing."""
 
 
-def path_of(path: Path | str | None) -> Path | None:
-    """A path that was given in either form, or not at all."""
-    return None if path is None else Path(path)
-
-
 class Shown:
     """A result that prints itself: as the command does, as HTML in a notebook, and in a line as
     its `repr`: what all its fields hold fills a screen."""
