@@ -25,7 +25,7 @@ STARTS_EARLY = (
     "importlib/__init__.py", "importlib/util.py", "collections/__init__.py", "keyword.py",
     "operator.py", "reprlib.py", "contextlib.py", "tokenize.py", "token.py", "pkgutil.py",
     "_refute_probe/__init__.py", "_refute_probe/channel.py", "channel.py",
-    "customizing.py", "counting.py", "failures.py", "__main__.py", "zipimport.py", "struct.py",
+    "counting.py", "failures.py", "__main__.py", "zipimport.py", "struct.py",
     "_sitebuiltins.py", "_bootlocale.py", "_virtualenv.py", "sysconfig.py", "ast.py",
 )  # fmt: skip
 """Modules that some interpreter imports while it starts, or that the probe needs."""

@@ -22,7 +22,7 @@ from refute.function.target import Module
 from refute.function.verbs import Hunt
 from refute.results import Count, Line
 from refute.results.formats import Level, Report
-from refute.results.formats.functions import problem_of
+from refute.results.functions import problem_of
 
 _Fingerprint = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
 

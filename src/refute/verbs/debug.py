@@ -99,7 +99,7 @@ def command(options: DebugOptions, ask: bool, form: Form, fail_on: str | None) -
     """
     from refute.function.source import diff_name
     from refute.function.verbs import Fix
-    from refute.results.formats.functions import case_of
+    from refute.results.functions import case_of
     from refute.results.text.functions import asking, print_fix
 
     out, err = consoles()

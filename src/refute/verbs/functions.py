@@ -62,7 +62,7 @@ class _Result(Reported):
 
     def _report(self, verb: str) -> Report:
         from refute.results.formats import Report
-        from refute.results.formats.functions import case_of
+        from refute.results.functions import case_of
 
         got = self.collected
         cases = (case_of(module, one) for module, one in got.results)

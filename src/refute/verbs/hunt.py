@@ -128,7 +128,7 @@ def command(options: HuntOptions, form: Form, write_baseline: bool, fail_on: str
     Exit status 0: passes what is known, 1: wrong, 5: cannot tell, no examples or tests.
     """
     from refute.function.verbs import Hunt
-    from refute.results.formats.functions import case_of
+    from refute.results.functions import case_of
     from refute.results.text.functions import print_hunt
 
     baseline = options.baseline

@@ -630,6 +630,17 @@ def codes_of(text: str, file: str) -> dict[Key, CodeType]:
     return {key: one for key, one in found.items() if key not in twice}
 
 
+def given(held: dict[str, Any]) -> dict[str, str]:
+    """Return the arguments of a function, from its `locals()` at its start, in the texts of
+    `watching`: the condition of mutants that are for one call."""
+    sources = os.path.join(os.path.dirname(FOLDER), ".refute", "sources")
+    if sources not in sys.path:
+        sys.path.insert(0, sources)
+    from refute.recording.outlining import outline
+
+    return {name: outline(value) for name, value in held.items() if name != "__class__"}
+
+
 # -- what a value may depend on besides the code ---------------------------------------------------
 
 SURROUNDINGS = {

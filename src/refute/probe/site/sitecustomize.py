@@ -26,6 +26,6 @@ def _count_lines():
 
 _count_lines()
 
-from _refute_probe import customizing  # noqa: E402
+from _refute_probe import hidden  # noqa: E402
 
-customizing.hidden("sitecustomize", os.path.dirname(os.path.abspath(__file__)))
+hidden("sitecustomize", os.path.dirname(os.path.abspath(__file__)))

@@ -2,6 +2,6 @@
 
 import os
 
-from _refute_probe import customizing
+from _refute_probe import hidden
 
-customizing.hidden("usercustomize", os.path.dirname(os.path.abspath(__file__)))
+hidden("usercustomize", os.path.dirname(os.path.abspath(__file__)))

@@ -14,7 +14,7 @@ import runpy
 import sys
 import types
 
-from _refute_probe import channel, customizing, failures
+from _refute_probe import channel, failures, run_waiting
 
 
 def _enter_tree(runner, later):
@@ -80,7 +80,7 @@ def main():
     sys.argv[0] = runner
     missing = _is_missing(runner)  # before code of the tree could hide it
     _enter_tree(runner, later)
-    customizing.run_waiting()
+    run_waiting()
     emit({"kind": "opened", "runner": runner, "python": list(sys.version_info[:3])})
     ended = {"kind": "closed", "exit": 0, "failure": None, "planned": None}
 
