@@ -12,7 +12,6 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from types import TracebackType
 from typing import Literal
 
 from refute.core.remarks import remark
@@ -117,14 +116,9 @@ class Comparer:
     def __enter__(self) -> Comparer:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *failed: object) -> None:
         if "sides" in self.__dict__:
-            self.sides.__exit__(kind, error, trace)
+            self.sides.__exit__(*failed)
 
     def compare(self, function: ChangedFunction) -> Comparison:
         """Compare one function. Raises `SandboxUnavailable`."""

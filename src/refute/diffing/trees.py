@@ -7,6 +7,7 @@ which hold tests and which tell of changes is judged by the path alone.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -202,8 +203,8 @@ def copy_products(
     for path in products:
         if path in known or os.path.dirname(path) not in beside or not _is_inside(path):
             continue
-        try:
+        with contextlib.suppress(
+            OSError
+        ):  # a folder of that name, a link that leads out, too large
             content = rooted_files.take(os.fspath(checkout), path)
             rooted_files.put(os.fspath(folder), path, content)
-        except OSError:
-            continue  # a folder of that name, a link that leads out, too large

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 
 from refute.core.remarks import remark
 from refute.diffing.changes import ChangedFunction, changed, place_of
@@ -169,13 +168,8 @@ class Killer:
     def __enter__(self) -> Killer:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._sides.__exit__(kind, error, trace)
+    def __exit__(self, *failed: object) -> None:
+        self._sides.__exit__(*failed)
 
     def find(self, mutant: Mutant, seconds: float) -> list[Input]:
         """Inputs on which a mutant behaves otherwise and that are worth a test, plainest first.
