@@ -73,38 +73,33 @@ def loading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
 
 
 @pytest.mark.parametrize("golden", [TEST_PATCH, new_file(GOLDEN_TESTS, "tests/test_golden.py")])
-@pytest.mark.parametrize(
-    ("source", "status", "covered"),
-    [
+def test_what_the_suite_imports_is_not_covered_by_a_new_file(loading: Shop, golden: str) -> None:
+    """The base state of a file that does not exist is that the suite ran, not that nothing ran."""
+    key = IssueKey("shop-1", diff("shop/cart.py", CART, "RATE = 2\n" + FIXED), golden)
+    store = state_reports(loading.states, loading.problem, "local")
+    evidence = golden_reports(key, loading.spawn, store=store, timeout=120)
+    for source, status, covered in (
         ("def test_it():\n    assert 1 + 1 == 2\n", "passes_before", 0),
         ("import no_such_module\n\ndef test_it():\n    assert True\n", "collection_error", 0),
         (GOOD, "success", 2),
-    ],
-)
-def test_what_the_suite_imports_is_not_covered_by_a_new_file(
-    loading: Shop, source: str, status: str, covered: int, golden: str
-) -> None:
-    """The base state of a file that does not exist is that the suite ran, not that nothing ran."""
-    key = IssueKey("shop-1", diff("shop/cart.py", CART, "RATE = 2\n" + FIXED), golden)
-    grade = loading.grade(new_file(source), key=key)
-    assert grade.verdict.status == status
-    store = state_reports(loading.states, loading.problem, "local")
-    evidence = golden_reports(key, loading.spawn, store=store, timeout=120)
-    readings = [with_golden_lines(grade, key, evidence, rule) for rule in ("golden", "printed")]
-    for one in (grade, *readings):
-        assert one.coverage is not None
-        reached = [line for file, line in one.coverage.added if line in (4, 5)][:covered]
-        assert [line for _, line in one.coverage.covered_added] == reached
-    report = reference_report(grade, key, "pytest").report
-    assert report is not None
-    assert report["coverage_delta_pred"] == pytest.approx(covered / 3)
+    ):
+        grade = loading.grade(new_file(source), key=key)
+        assert grade.verdict.status == status
+        readings = [with_golden_lines(grade, key, evidence, rule) for rule in ("golden", "printed")]
+        for one in (grade, *readings):
+            assert one.coverage is not None
+            reached = [line for file, line in one.coverage.added if line in (4, 5)][:covered]
+            assert [line for _, line in one.coverage.covered_added] == reached
+        report = reference_report(grade, key, "pytest").report
+        assert report is not None
+        assert report["coverage_delta_pred"] == pytest.approx(covered / 3)
     golden_itself = loading.grade(golden, key=key)
     for one in (golden_itself, with_golden_lines(golden_itself, key, evidence, "golden")):
         assert one.coverage is not None
         assert one.golden_coverage == one.coverage
         assert [line for _, line in one.coverage.covered_added] == [4, 5]
     opened = loading.opened
-    loading.grade(new_file(source + "# again\n"), key=key)
+    loading.grade(new_file(GOOD + "# again\n"), key=key)
     assert loading.opened == opened + 3, "one to see whether it applies, one for each code"
 
 
