@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
-from refute.core.problems import Call, Expression, Trust, UnitTest
-from refute.function.examples import read_examples
+from refute.core.problems import Call, Expression, FunctionProblem, Trust, UnitTest
+from refute.function.contract import MethodResult, State
+from refute.function.examples import read_examples, understood
+from refute.function.search.engine import search
+from refute.sandbox.local import LocalSandbox
 
 
 def found(text: str, code: str = "def f(x): ...", name: str = "f") -> list[UnitTest]:
@@ -81,3 +84,53 @@ def test_examples_that_contradict_one_another_are_hints() -> None:
         (Trust.STATED, 5),
     ]
     assert "contradicted by description line 3" in tests[0].source
+
+
+SCALED = '''
+def scaled(x, k):
+    """
+    >>> scaled(2, 2)
+    4
+    """
+    return x - k
+'''
+TOTAL = '''
+def total(prices, rate):
+    """
+    >>> total([10, 20], 10)
+    {total}
+    """
+    return sum(scaled(p, rate) for p in prices)
+'''
+
+
+def problem(code: str, name: str = "scaled") -> FunctionProblem:
+    return FunctionProblem("t", "", f"{name}(x)", name, code)
+
+
+def searched(code: str, box: LocalSandbox) -> MethodResult:
+    known, _ = understood(problem(code), box=box)
+    return search(known, box=box, budget=10.0, max_candidates=400)
+
+
+def body(result: MethodResult) -> str:
+    """The last line of the first fix of `scaled`."""
+    return result.candidates[0].code.split("def total")[0].rstrip().rpartition("\n")[2].strip()
+
+
+@pytest.mark.parametrize(("total", "line"), [(300, "return x * k"), (50, "return x + k")])
+def test_what_a_caller_shows_chooses_the_fix(total: int, line: str, box: LocalSandbox) -> None:
+    result = searched(SCALED + TOTAL.format(total=total), box)
+    assert body(result) == line
+
+
+def test_a_fix_that_spoils_an_example_of_a_caller_is_only_proposed(box: LocalSandbox) -> None:
+    code = SCALED.replace("- k", "* k + 1") + TOTAL.format(total=302)
+    result = searched(code, box)
+    assert result.state == State.PROPOSED
+    assert any("passes now and would fail" in line for line in result.reservations)
+
+
+def test_a_caller_alone_makes_nothing_red(box: LocalSandbox) -> None:
+    code = SCALED.replace("x - k", "x * k") + TOTAL.format(total=50)
+    assert searched(code, box).state == State.PASSES

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,18 +16,58 @@ from refute.errors import InputError
 from refute.gating.hook import read_message
 
 from .endings import SPANS, Ending, planted
-from .messages import (
-    AGAIN,
-    CODEX,
-    COPILOT,
-    CURSOR,
-    EARLY,
-    GEMINI,
-    ON_STDOUT,
-    STOP,
-    SUBAGENT,
-    message,
-)  # fmt: skip
+
+# Messages as recorded or as the agents' references show them: names and paths are made up.
+STOP: dict[str, Any] = {
+    "session_id": "6f1c2f6e-5f0a-4b57-9f3d-3a1b8f4d9c11",
+    "transcript_path": "/home/a/.claude/projects/-home-a-shop/6f1c2f6e.jsonl",
+    "cwd": "/home/a/shop",
+    "permission_mode": "acceptEdits",
+    "hook_event_name": "Stop",
+    "stop_hook_active": False,
+    "last_assistant_message": "I fixed total() so that it is never negative, and added a test.",
+}
+AGAIN = {**STOP, "stop_hook_active": True}
+SUBAGENT = {**STOP, "hook_event_name": "SubagentStop", "agent_id": "a7", "agent_type": "Explore"}
+EARLY = {name: STOP[name] for name in ("session_id", "transcript_path", "stop_hook_active")}
+"""Of an old version: without the event's name and without `cwd`."""
+CODEX = {**STOP, "turn_id": "t3", "model": "gpt-5", "transcript_path": None}
+CURSOR: dict[str, Any] = {
+    "conversation_id": "c1",
+    "generation_id": "g1",
+    "hook_event_name": "stop",
+    "cursor_version": "3.7.21",
+    "workspace_roots": ["/home/a/shop"],
+    "status": "completed",
+    "loop_count": 0,
+}
+GEMINI = {
+    "session_id": "s1",
+    "transcript_path": "/home/a/.gemini/tmp/s1.json",
+    "cwd": "/home/a/shop",
+    "hook_event_name": "AfterAgent",
+    "timestamp": "2026-11-20T10:00:00Z",
+    "prompt": "Fix total().",
+    "prompt_response": "I fixed it.",
+    "stop_hook_active": False,
+}
+COPILOT = {
+    "timestamp": 1764000000000,
+    "cwd": "/home/a/shop",
+    "sessionId": "s2",
+    "transcriptPath": "/home/a/.copilot/session-state/s2/events.jsonl",
+    "stopReason": "end_turn",
+    "stop_hook_active": False,
+}
+ON_STDOUT = {"cursor": CURSOR, "gemini": GEMINI, "copilot": COPILOT}
+"""Of agents that read the answer on stdout."""
+
+
+def message(form: dict[str, Any], cwd: object) -> str:
+    """The message as it comes on stdin, for an agent that works in `cwd`."""
+    where = {"workspace_roots": [str(cwd)]} if "workspace_roots" in form else {"cwd": str(cwd)}
+    return json.dumps({**form, **where})
+
 
 Run = Callable[..., tuple[int, str, str]]
 QUICKLY = ("--no-behaviour", "--neighbours", "0", "--runner", "unittest")
@@ -115,3 +157,54 @@ def test_usage(refute: Run, tmp_path: Path) -> None:
     assert (status, "did you mean red-first?" in err) == (2, True)
     status, _, err = refute("gate", "--without", "green-now")
     assert (status, "cannot be left out" in err) == (2, True)
+
+
+ROOT = Path(__file__).resolve().parents[2]
+SKILL = ROOT / "skills" / "refute" / "SKILL.md"
+
+
+def front_matter() -> dict[str, str]:
+    head = SKILL.read_text().split("---\n")[1]
+    return dict(line.split(": ", 1) for line in head.strip().splitlines())
+
+
+def test_front_matter() -> None:
+    """As agentskills.io has it."""
+    fields = front_matter()
+    assert set(fields) <= {"name", "description", "license", "compatibility"}
+    assert fields["name"] == SKILL.parent.name
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", fields["name"])
+    assert 0 < len(fields["description"]) <= 1024
+    assert not re.search(r"[<>]|: ", fields["description"]), "plain YAML takes it as it is"
+    assert len(fields["compatibility"]) <= 500
+    assert len(SKILL.read_text().splitlines()) <= 60
+
+
+def test_plugin_files() -> None:
+    plugin = json.loads((ROOT / ".claude-plugin" / "plugin.json").read_text())
+    (listed,) = json.loads((ROOT / ".claude-plugin" / "marketplace.json").read_text())["plugins"]
+    assert plugin["name"] == listed["name"] == "refute"
+    assert (ROOT / listed["source"] / "skills" / "refute" / "SKILL.md").is_file()
+    servers = json.loads((ROOT / ".mcp.json").read_text())["mcpServers"]
+    assert servers == {"refute": {"command": "refute", "args": ["mcp"]}}
+
+
+def test_the_plugins_hook(tmp_path: Path) -> None:
+    """A shell runs it: quiet where there is no refute, and refute's status where there is."""
+    stop = json.loads((ROOT / "hooks" / "hooks.json").read_text())["hooks"]["Stop"]
+    (hook,) = (one for group in stop for one in group["hooks"])
+    assert hook["type"] == "command"
+
+    def run(path: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["/bin/sh", "-c", hook["command"]], env={"PATH": path}, input=message(STOP, tmp_path),
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    done = run(str(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    program = tmp_path / "refute"
+    program.write_text('#!/bin/sh\necho "$@" >&2\nexit 2\n')
+    program.chmod(0o755)
+    done = run(str(tmp_path))
+    assert (done.returncode, done.stderr) == (2, "gate --hook\n")

@@ -36,20 +36,6 @@ SOURCE = (
 )
 
 
-def test_an_excerpt_shows_what_is_named_with_its_class() -> None:
-    shown = excerpt(SOURCE, 300, query="nothing of it", named=["Shape.turn"], last=True)
-    lines = shown.splitlines()
-    assert estimated_tokens(shown) <= 330
-    assert lines[0] == '1 """A module."""'
-    assert lines[1] == "2 import os"
-    assert "245 class Shape:" in lines
-    assert "252     def turn(self, angle):" in lines
-    assert "256 def last(x):" in lines
-    assert "..." in lines
-    number, _, text = lines[-1].partition(" ")
-    assert SOURCE.splitlines()[int(number) - 1] == text
-
-
 SUITE = (
     "import unittest\nfrom .models import Author, Unused\n\n\nclass Form:\n    name = 1\n\n\n"
     "Forms = make(Form)\nOther = make(Form)\n\n\n"
