@@ -12,7 +12,7 @@ import pytest
 import refute
 import refute_lab
 from refute import errors
-from refute.verbs.output import fail_for
+from refute.doors.command_line import fail_for
 
 STATUSES = {
     errors.InputError: 2,

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from refute.core.problems import IssuePrediction
+from refute.doors import command_line
 from refute.function.contract import State
 from refute.function.verbs import Hunt
 from refute.issue.contract import Reproduction
@@ -23,7 +24,6 @@ from refute.results.issues import ranked_document
 from refute.results.text.consoles import FittingTable, SafeConsole
 from refute.results.text.functions import print_hunt
 from refute.results.text.issues import print_ranked, print_vetted
-from refute.verbs import output
 from refute.verbs.vet import Pair, RankedFixes
 from refute.workspace.contract import Failure, TestResult
 
@@ -84,12 +84,12 @@ def test_colours_still_work() -> None:
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_remarks_and_errors(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    output.show_remarks()
+    command_line.show_remarks()
     log = logging.getLogger("refute")
     record = log.makeRecord("refute", logging.INFO, __file__, 1, HOSTILE[kind], (), None)
     # By this handler alone: a worker of xdist cannot report half a character that pytest captured.
-    next(one for one in log.handlers if isinstance(one, output._Remarks)).handle(record)
-    assert output.fail(HOSTILE[kind], 2) == 2
+    next(one for one in log.handlers if isinstance(one, command_line._Remarks)).handle(record)
+    assert command_line.fail(HOSTILE[kind], 2) == 2
     err = capsys.readouterr().err
     assert all(char.isprintable() or char == "\n" for char in err), ascii(err)
     assert err.count("\n") == 2
@@ -114,7 +114,7 @@ def test_brackets_are_brackets(capsys: pytest.CaptureFixture[str]) -> None:
     made = Table()
     made.add_column("[red]head")
     made.add_row("[/] [link=http://x]here")
-    out = output.consoles()[0]
+    out = command_line.consoles()[0]
     out.print(made)
     out.print("[/bold]")
     shown = capsys.readouterr().out

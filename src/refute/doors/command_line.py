@@ -13,6 +13,7 @@ from __future__ import annotations
 import gc
 import importlib
 import io
+import logging
 import os
 import signal
 import sys
@@ -24,11 +25,15 @@ from typing import Any
 import click
 
 from refute.core.starting import Variable
-from refute.errors import BAD_INPUT, InputError
+from refute.errors import BAD_INPUT, INTERNAL, UNAVAILABLE, InputError, told
 from refute.verbs import VERBS
 from refute.verbs.config import CONFIGURED, defaults_for
 from refute.verbs.declared import command_of, expanded, no_such_command, starting
-from refute.verbs.output import FAILURES, INTERRUPTED, PIPE_CLOSED, fail, fail_for, show_remarks
+from refute.verbs.output import consoles
+
+INTERRUPTED, PIPE_CLOSED = 130, 141
+FAILURES = frozenset({BAD_INPUT, UNAVAILABLE, INTERNAL, INTERRUPTED})
+"""Of the exit statuses, those that say that there is no result."""
 
 
 class SafeStream(io.FileIO):
@@ -193,3 +198,39 @@ def run(arguments: Sequence[str] | None = None) -> int:
         raise
     except Exception as error:
         return fail_for(error)
+
+
+def show_remarks() -> None:
+    """Print on stderr what the library has to say besides its results (`refute.core.remarks`)."""
+    log = logging.getLogger("refute")
+    log.setLevel(logging.INFO)  # unless -q or -v says otherwise
+    if not any(isinstance(one, _Remarks) for one in log.handlers):
+        log.addHandler(_Remarks())
+        log.propagate = False
+
+
+class _Remarks(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        line = f"refute: {record.getMessage()}"
+        consoles()[1].print(line, markup=False, soft_wrap=True)
+
+
+def fail_for(error: Exception) -> int:
+    """Say in one line what went wrong, and return the exit status for it."""
+    if os.environ.get(Variable.TRACEBACK):
+        raise error
+    status, line = told(error)
+    if status == INTERNAL:
+        line = f"internal error at {line} (REFUTE_TRACEBACK=1 shows more)"
+    return fail(line, status)
+
+
+def fail(message: str, status: int) -> int:
+    """Print the line and return the status, which says it also where nothing can be printed."""
+    from refute.sandbox.values import printable
+
+    try:
+        click.echo(f"refute: {printable(message)}", err=True)
+    except OSError:
+        pass
+    return status

@@ -129,43 +129,7 @@ SETTINGS = """\
 budget = 5.0  # seconds for one function
 neighbours = 5  # existing test files near a change that are run
 """
-WORKFLOW = """\
-name: refute
-on: pull_request
-permissions:
-  contents: read
-jobs:
-  gate:
-    runs-on: ubuntu-latest
-    steps:
-      - uses: actions/checkout@v4
-        with:
-          fetch-depth: 0
-      - uses: actions/setup-python@v5
-        with:
-          python-version: "3.12"
-      - run: |
-          python -I -m venv "$RUNNER_TEMP/refute"
-          "$RUNNER_TEMP/refute/bin/python" -I -m pip install {refute}
-      - run: python -m pip install pytest{install}
-      - run: |
-          "$RUNNER_TEMP/refute/bin/refute" gate --base "origin/$BASE" --python "$(which python)"
-        env:
-          BASE: ${{{{ github.base_ref }}}}
-"""
-BEGIN, END = "<!-- refute: begin -->", "<!-- refute: end -->"
-AGENTS = f"""\
-{BEGIN}
-## Before you say that a fix is done
-
-- Write the test first. See it fail on the old code for the reason of the issue, then fix the code.
-- Run `refute gate`. It runs the tests of your change on the old code and on the new, those near it
-  on both, and says what else the change does. Exit status 0: shown; 1: not, with the reasons.
-- Do not weaken a test. Where a test must demand something else, say why in the docstring, the issue
-  or the message of the commit. No skip, no expected failure, no `conftest.py` trick.
-- `refute hunt FILE.py` finds inputs on which code is wrong; `refute diff` finds what a change does.
-{END}
-"""
+BEGIN = "<!-- refute: begin -->"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +171,10 @@ def _text(root: Path, path: str) -> str:
         raise InputError(f"{place}: cannot be read as text") from None
 
 
+def _template(name: str) -> str:
+    return Path(__file__).with_name(f"init_{name}").read_text("utf-8")
+
+
 def _settings(root: Path, _: str) -> Proposal:
     path = "pyproject.toml"
     before = _text(root, path)
@@ -232,7 +200,8 @@ def _workflow(root: Path, source: str) -> Proposal:
         install = " -e ."
     elif (root / "requirements.txt").is_file():
         install = " -r requirements.txt"
-    return Proposal(path, "", WORKFLOW.format(refute=shlex.quote(source), install=install))
+    text = _template("workflow.yml").replace("{refute}", shlex.quote(source))
+    return Proposal(path, "", text.replace("{install}", install))
 
 
 def _hook(agent: str, root: Path) -> Proposal:
@@ -260,7 +229,7 @@ def _agents(root: Path, _: str) -> Proposal:
     if BEGIN in before:
         return Proposal(path, before, before, "it has a section on refute already")
     head = f"{before.rstrip()}\n\n" if before.strip() else "# For coding agents\n\n"
-    return Proposal(path, before, head + AGENTS)
+    return Proposal(path, before, head + _template("agents.md"))
 
 
 PARTS: dict[str, Callable[[Path, str], Proposal]] = {

@@ -5,7 +5,6 @@ Results go to stdout, everything else to stderr; an error becomes one line and a
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -16,8 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from refute.core.remarks import remark
-from refute.core.starting import Variable
-from refute.errors import BAD_INPUT, INTERNAL, UNAVAILABLE, told
 
 if TYPE_CHECKING:
     from msgspec import Struct
@@ -253,21 +250,6 @@ def consoles() -> tuple[Console, Console]:
     return SafeConsole(width=width, **plain), SafeConsole(stderr=True, **plain)
 
 
-def show_remarks() -> None:
-    """Print on stderr what the library has to say besides its results (`refute.core.remarks`)."""
-    log = logging.getLogger("refute")
-    log.setLevel(logging.INFO)  # unless -q or -v says otherwise
-    if not any(isinstance(one, _Remarks) for one in log.handlers):
-        log.addHandler(_Remarks())
-        log.propagate = False
-
-
-class _Remarks(logging.Handler):
-    def emit(self, record: logging.LogRecord) -> None:
-        line = f"refute: {record.getMessage()}"
-        consoles()[1].print(line, markup=False, soft_wrap=True)
-
-
 @dataclass(frozen=True, slots=True)
 class Form:
     """Format of a result on stdout (`--format`), and of its files (`--save`)."""
@@ -288,27 +270,21 @@ class Form:
 
     def show_case(self, verb: str, case: Callable[[], Case]) -> None:
         """Show a case as it is found, where the form is for programs and can."""
-        if self.name == "jsonl":
-            from refute.results.formats.writers import case_line
+        if self.streams and not self.is_text:
+            from refute.results.formats import writers
 
-            click.echo(case_line(verb, case()))
-        elif self.name == "github":
-            from refute.results.formats.writers import commands
-
-            for line in commands(case()):
+            found = case()
+            jsonl = self.name == "jsonl"
+            for line in [writers.case_line(verb, found)] if jsonl else writers.commands(found):
                 click.echo(line)
 
     def show_end(self, result: Reported) -> None:
         """Show what was not shown as it was found, and write the files."""
-        if self.name == "jsonl":
-            from refute.results.formats.writers import last_lines
+        if self.streams and not self.is_text:
+            from refute.results.formats import writers
 
-            for line in last_lines(result.report()):
-                click.echo(line)
-        elif self.name == "github":
-            from refute.results.formats.writers import notices
-
-            for line in notices(result.report()):
+            lines = writers.last_lines if self.name == "jsonl" else writers.notices
+            for line in lines(result.report()):
                 click.echo(line)
         elif not self.is_text:
             click.echo(result.formatted(self.name), nl=False)
@@ -365,9 +341,7 @@ def print_list(rows: Sequence[dict[str, str]], *, as_json: bool) -> None:
     consoles()[0].print(table)
 
 
-FOUND, INTERRUPTED, PIPE_CLOSED = 1, 130, 141
-FAILURES = frozenset({BAD_INPUT, UNAVAILABLE, INTERNAL, INTERRUPTED})
-"""Of those, the ones that say that there is no result."""
+FOUND = 1
 PROPOSED, CANNOT_TELL, NOTHING_TO_CHANGE = 4, 5, 6
 
 
@@ -391,24 +365,3 @@ def status_of_states(
         State.CANNOT_TELL: CANNOT_TELL,
     }
     return statuses[overall(states)]
-
-
-def fail_for(error: Exception) -> int:
-    """Say in one line what went wrong, and return the exit status for it."""
-    if os.environ.get(Variable.TRACEBACK):
-        raise error
-    status, line = told(error)
-    if status == INTERNAL:
-        line = f"internal error at {line} (REFUTE_TRACEBACK=1 shows more)"
-    return fail(line, status)
-
-
-def fail(message: str, status: int) -> int:
-    """Print the line and return the status, which says it also where nothing can be printed."""
-    from refute.sandbox.values import printable
-
-    try:
-        click.echo(f"refute: {printable(message)}", err=True)
-    except OSError:
-        pass
-    return status

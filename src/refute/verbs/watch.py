@@ -8,9 +8,10 @@ files of both are looked at.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -75,7 +76,8 @@ def command(options: WatchOptions) -> int:
         root=root,
         options=tuple(f"{flag}={value}" for flag, value in given.items() if value is not None),
     )
-    watch([place.resolve() for place in places], looks, lambda line: remark([line]))
+    with suppress(KeyboardInterrupt, asyncio.CancelledError):
+        asyncio.run(_watch([place.resolve() for place in places], looks))
     return 0
 
 
@@ -109,17 +111,9 @@ class Looks:
                 yield [verb, *since, *self.options, "--", *files]
 
 
-def watch(places: Sequence[Path], looks: Looks, say: Callable[[str], None]) -> None:
+async def _watch(places: Sequence[Path], looks: Looks) -> None:
     """Look at what is saved in files and folders, until Ctrl-C or SIGTERM. With a commit to compare
-    with, files that differ from it already come first. `say` receives what is checked.
-    """
-    try:
-        asyncio.run(_watch(places, looks, say))
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        pass
-
-
-async def _watch(places: Sequence[Path], looks: Looks, say: Callable[[str], None]) -> None:
+    with, files that differ from it already come first."""
     import watchfiles  # of the extra
 
     python = watchfiles.PythonFilter()  # outside of environments, caches and hidden folders
@@ -128,35 +122,25 @@ async def _watch(places: Sequence[Path], looks: Looks, say: Callable[[str], None
         return python(change, path) and not is_test(Path(path).name)
 
     open_files = {str(place) for place in places} if looks.root else set[str]()
-    look = _begun(looks, open_files, say)
-    with _ended_by(signal.SIGTERM):
-        try:
-            async for changes in watchfiles.awatch(
-                *places, watch_filter=shown, step=_SETTLED, raise_interrupt=False
-            ):
-                if look.done():
-                    open_files = set()
-                await _ended(look)
-                open_files |= {path for _, path in changes}
-                look = _begun(looks, open_files, say)
-        finally:
-            await _ended(look)
-
-
-@contextmanager
-def _ended_by(number: signal.Signals) -> Iterator[None]:
-    """The signal cancels the task that runs now."""
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    look = _begun(looks, open_files)
+    task = asyncio.current_task()
     assert task is not None
-    loop.add_signal_handler(number, task.cancel)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     try:
-        yield
+        async for changes in watchfiles.awatch(
+            *places, watch_filter=shown, step=_SETTLED, raise_interrupt=False
+        ):
+            if look.done():
+                open_files = set()
+            await _ended(look)
+            open_files |= {path for _, path in changes}
+            look = _begun(looks, open_files)
     finally:
-        loop.remove_signal_handler(number)
+        await _ended(look)
 
 
-def _begun(looks: Looks, paths: set[str], say: Callable[[str], None]) -> asyncio.Task[None]:
-    return asyncio.create_task(_look(looks, sorted(paths), say))
+def _begun(looks: Looks, paths: set[str]) -> asyncio.Task[None]:
+    return asyncio.create_task(_look(looks, sorted(paths)))
 
 
 async def _ended(look: asyncio.Task[None]) -> None:
@@ -164,18 +148,13 @@ async def _ended(look: asyncio.Task[None]) -> None:
     await asyncio.wait([look])
 
 
-async def _look(looks: Looks, paths: Sequence[str], say: Callable[[str], None]) -> None:
-    there = [_short(Path(path)) for path in paths if Path(path).exists()]
+async def _look(looks: Looks, paths: Sequence[str]) -> None:
+    there = [os.path.relpath(path) for path in paths if os.path.exists(path)]
     if there:
-        say(f"looking at {', '.join(there)}")
+        remark([f"looking at {', '.join(there)}"])
     for command in looks.commands(there) if there else ():
         await _run(command)
-    say("waiting for changes; Ctrl-C ends this")
-
-
-def _short(path: Path) -> str:
-    here = Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+    remark(["waiting for changes; Ctrl-C ends this"])
 
 
 async def _run(command: Sequence[str]) -> None:
