@@ -13,7 +13,7 @@ import pytest
 import refute as api
 from refute.core.problems import IssuePrediction
 from refute.doors.command_line import run as run_cli
-from refute.issue.drafting.original import only_tests
+from refute.issue.original import only_tests
 from refute.verbs.vet import changes_of
 from refute_lab.baselines.methods.zeroshot import ReadAnswer
 

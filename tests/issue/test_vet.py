@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from refute.core.methods import Bounds
-from refute.issue.drafting.original import Original
 from refute.issue.edits.tree import Tree
+from refute.issue.original import Original
 from refute.issue.vet import Vetted, vet_fix
 
 from .projects import FIX, GOLDEN_TESTS, Project

@@ -13,7 +13,7 @@ from refute.core.combinators import succession
 from refute.core.methods import Context, Given, MethodSpec
 from refute.errors import ContextTooLong, InputError
 from refute.issue.contract import Reproduction
-from refute.issue.drafting.original import TrialRun
+from refute.issue.original import TrialRun
 from refute.models.contract import Message
 from refute.models.session import Session
 from refute.testing.models import ScriptedModel

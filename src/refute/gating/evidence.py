@@ -34,8 +34,8 @@ from refute.gating.running import (
     standings,
 )
 from refute.issue.context import neighbouring_tests
-from refute.issue.drafting.original import Original
 from refute.issue.observed_calls import calls_of, name_of, watch_tests
+from refute.issue.original import Original
 from refute.source.syntax import Function
 from refute.workspace.contract import Failure, TestReport, TestResult, Workspace
 from refute.workspace.patches import is_test_file, touched_files

@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import chain, zip_longest
 from pathlib import PurePosixPath
 
-from refute.issue.drafting.original import shortened
+from refute.issue.original import shortened
 from refute.workspace.patches import is_test_file
 from refute.workspace.running import holds_tests
 

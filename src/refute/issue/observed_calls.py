@@ -23,7 +23,7 @@ from refute.core.methods import Bounds
 from refute.core.storage import parse_json
 from refute.errors import PatchRejected
 from refute.issue.context import neighbouring_tests
-from refute.issue.drafting.original import Original
+from refute.issue.original import Original
 from refute.source.syntax import try_parse
 from refute.workspace.contract import TestReport, TestSelection, Workspace
 from refute.workspace.patches import (

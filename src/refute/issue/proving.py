@@ -26,9 +26,8 @@ from refute.core.methods import Bounds
 from refute.core.problems import IssueProblem
 from refute.core.remarks import few
 from refute.errors import ContextTooLong
-from refute.issue.contract import DraftedFix, FixClaim, FixState, Reproduction
-from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
-from refute.issue.drafting.original import WHOLE, fix_submission, groups_told, runnable_id, scrubbed
+from refute.issue.contract import Bounded, DraftedFix, FixClaim, FixState, OutOfBounds, Reproduction
+from refute.issue.original import WHOLE, fix_submission, groups_told, runnable_id, scrubbed
 from refute.issue.vet import Vetted, vet_fix
 from refute.models.contract import Message, Sampling
 from refute.prompts import render

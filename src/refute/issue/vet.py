@@ -16,7 +16,7 @@ from refute.core.methods import Bounds
 from refute.errors import PatchRejected
 from refute.issue.context import MOST, neighbouring_tests
 from refute.issue.contract import Verdict
-from refute.issue.drafting.original import Original, TrialRun
+from refute.issue.original import Original, TrialRun
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 from refute.workspace.control import turned_green
 from refute.workspace.patches import (

@@ -22,7 +22,7 @@ from refute.diffing.service import Diffed
 from refute.errors import InputError
 from refute.issue.choosing import check_task, chosen_reproducer
 from refute.issue.contract import FixClaim, FixState, Reproduction, read_issue
-from refute.issue.drafting.original import only_tests
+from refute.issue.original import only_tests
 from refute.models.asking import askers, open_sessions
 from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.issues import IssueOptions, with_bounds

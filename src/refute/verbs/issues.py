@@ -12,7 +12,7 @@ from refute.core.methods import Bounds, Context, MethodSpec, Spawn
 from refute.core.parameters import checked, parameter, parameters_of
 from refute.core.storage import read_file
 from refute.errors import InputError
-from refute.issue.drafting.original import only_tests
+from refute.issue.original import only_tests
 from refute.models.asking import Asked, askers, open_sessions
 from refute.prompts import prompts_from
 from refute.verbs.output import Reported
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from refute.core.problems import IssueProblem
     from refute.diffing.service import Diffed
     from refute.issue.contract import Reproduction
-    from refute.issue.drafting.original import TrialRun
+    from refute.issue.original import TrialRun
     from refute.issue.vet import Vetted
     from refute.results.formats import Report
     from refute.results.issues import Reproduce, Vet

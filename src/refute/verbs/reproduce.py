@@ -21,7 +21,7 @@ from refute.core.storage import write_output
 from refute.errors import WorkspaceUnavailable
 from refute.issue.choosing import chosen_reproducer
 from refute.issue.contract import read_issue
-from refute.issue.drafting.original import WHOLE, Original
+from refute.issue.original import WHOLE, Original
 from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.issues import IssueOptions, ReproduceResult, reproduced, with_bounds
 from refute.verbs.options import form_options

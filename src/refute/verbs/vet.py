@@ -26,13 +26,13 @@ from refute.gating.experiments import turned
 from refute.gating.running import ASKED, Runs, Standing, alone
 from refute.issue.choosing import chosen_reproducer
 from refute.issue.contract import read_issue
-from refute.issue.drafting.original import Original
 from refute.issue.observed_calls import (
     ObservedCall,
     calls_of,
     observed_differences,
     watch_tests,
 )
+from refute.issue.original import Original
 from refute.issue.stated import inputs_of, tried
 from refute.issue.vet import Vetted, vet_fix
 from refute.sandbox.pool import end_after

@@ -26,9 +26,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from refute.errors import ContextTooLong
-from refute.issue.drafting.bounded_asker import Bounded
-from refute.issue.drafting.original import shortened, steady
+from refute.issue.contract import Bounded
 from refute.issue.edits.tree import EditProblem, line_end, safe_path
+from refute.issue.original import shortened, steady
 from refute.models.contract import Completion, Message, Sampling, Tool, ToolCall
 from refute.source.syntax import parse_module
 from refute.workspace.contract import CommandResult, Workspace
@@ -676,7 +676,7 @@ def _line(line: str) -> str:
 # -- an agent's shell: commands in the contained workspace, with output that is always the same ----
 #
 # The same command on the same tree has to give the same text, for the text is part of the next
-# question (`refute.issue.drafting.original`).
+# question (`refute.issue.original`).
 
 OUTPUT = 10_000
 """Characters of a command's output that are shown."""

@@ -8,7 +8,7 @@ import pytest
 
 from refute.core.methods import Bounds, Context
 from refute.errors import ContextTooLong, ModelUnavailable
-from refute.issue.drafting.original import Original
+from refute.issue.original import Original
 from refute.prompts import render
 from refute_lab.baselines.methods.autocoderover import SearchCall, autocoderover, read_calls
 

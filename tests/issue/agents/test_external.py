@@ -14,7 +14,7 @@ import pytest
 from refute.core.methods import Bounds, Context
 from refute.errors import InputError
 from refute.issue.contract import Reproduction
-from refute.issue.drafting.original import Original
+from refute.issue.original import Original
 from refute_lab.baselines.methods.external import (
     UNCONTAINED,
     ExternalOptions,

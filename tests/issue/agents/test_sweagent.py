@@ -8,7 +8,7 @@ import pytest
 
 from refute.core.methods import Bounds
 from refute.errors import ContextTooLong, InputError, ModelUnavailable
-from refute.issue.drafting.original import Original
+from refute.issue.original import Original
 from refute.models.contract import Completion, Message
 from refute.workspace.contract import Recipe
 from refute_lab.baselines.aci import collapsed

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from refute.issue.contract import DraftedFix
-from refute.issue.drafting.original import fix_submission
+from refute.issue.original import fix_submission
 from refute.issue.proving import Review, kinds_of, read_review, shortcomings
 
 from ..projects import FIX

@@ -15,8 +15,7 @@ from rich.console import Console
 from refute.core.methods import Bounds
 from refute.core.problems import IssuePrediction
 from refute.doors import command_line
-from refute.issue.contract import DraftedFix, FixClaim, Reproduction
-from refute.issue.drafting.bounded_asker import Bounded
+from refute.issue.contract import Bounded, DraftedFix, FixClaim, Reproduction
 from refute.issue.proving import Kind, Review, _claimed, proven_fix
 from refute.issue.vet import Vetted
 from refute.models.contract import Message

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from refute.core.methods import Bounds
-from refute.issue.drafting.original import Original, touched_tests
 from refute.issue.edits.tree import Tree
+from refute.issue.original import Original, touched_tests
 from refute.workspace.factory import prepare
 
 from ..projects import GOLDEN_TESTS, Project, make_project

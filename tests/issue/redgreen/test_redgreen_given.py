@@ -11,9 +11,9 @@ import pytest
 from refute.core.methods import Bounds, Context, Given
 from refute.errors import ContextTooLong
 from refute.issue.contract import Reproduction
-from refute.issue.drafting.original import TrialRun
 from refute.issue.methods import redgreen as method
 from refute.issue.methods.redgreen import CONTEXT_TOKENS, drafted_fixes, redgreen
+from refute.issue.original import TrialRun
 from refute.issue.redgreen.ranking import Draft
 from refute.issue.redgreen.testbed import CandidateFix
 from refute.models.contract import Message

@@ -14,7 +14,7 @@ from refute.errors import AnswersPending, ModelUnavailable
 from refute.issue.contract import Reproduction
 from refute.issue.methods import redgreen as method
 from refute.issue.methods.redgreen import redgreen
-from refute.issue.redgreen.finalize import conclude
+from refute.issue.redgreen.pool import conclude
 from refute.issue.redgreen.ranking import Draft
 from refute.issue.redgreen.testbed import TestBed
 from refute.models.contract import Completion, Message, Sampling
@@ -284,7 +284,7 @@ def test_when_time_runs_out_the_best_so_far_is_the_answer(
     from refute.workspace.working_copy import WorkingCopy
 
     clock = Clock(10.0)
-    monkeypatch.setattr("refute.issue.drafting.bounded_asker.time", clock)
+    monkeypatch.setattr("refute.issue.contract.time", clock)
     monkeypatch.setattr(method, "memory_of", lambda problem: None)
     whole = WorkingCopy.run_tests
 

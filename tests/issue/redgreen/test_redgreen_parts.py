@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from refute.issue.context import estimated_tokens, likely_files, numbered
-from refute.issue.drafting.original import TrialRun, described, runnable_id, scrubbed
+from refute.issue.original import TrialRun, described, runnable_id, scrubbed
 from refute.issue.redgreen.excerpt import companions, excerpt
 from refute.issue.redgreen.locate import (
     View,

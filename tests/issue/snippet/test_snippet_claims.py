@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from refute.issue.snippet import rendering as write
-from refute.issue.snippet.assertion import claims
-from refute.issue.snippet.expected_values import why_nothing
+from refute.issue.snippet.assertion import claims, why_nothing
 from refute.issue.snippet.issue_reader import read_issue_text
 from refute.issue.snippet.script import Claim, ScriptError, Seen, Value, scripts, statements
 

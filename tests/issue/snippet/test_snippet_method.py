@@ -12,8 +12,8 @@ import pytest
 from refute.core.methods import Bounds, Context
 from refute.errors import WorkspaceUnavailable
 from refute.issue.contract import Reproduction
-from refute.issue.drafting.original import Original
 from refute.issue.methods.snippet import snippet
+from refute.issue.original import Original
 
 from ..projects import FIX, Project, make_project
 

@@ -20,17 +20,14 @@ from refute.core.problems import IssueProblem
 from refute.core.remarks import remark
 from refute.errors import ContextTooLong
 from refute.issue.context import LEAST_TOKENS, Likely, likely_files, shown_issue
-from refute.issue.contract import DraftedFix, Reproduction
-from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
+from refute.issue.contract import Bounded, DraftedFix, OutOfBounds, Reproduction
 from refute.issue.proving import proven_fix
-from refute.issue.redgreen.cached_workspace import Remembering, memory_of
-from refute.issue.redgreen.finalize import conclude
 from refute.issue.redgreen.locate import (
     View,
     locate_prompt,
     view_of,
 )
-from refute.issue.redgreen.pool import Doubt, Doubts, Pool
+from refute.issue.redgreen.pool import Doubt, Doubts, Pool, conclude
 from refute.issue.redgreen.questions import (
     PromptedQuestion,
     Questions,
@@ -40,7 +37,7 @@ from refute.issue.redgreen.questions import (
     read_verdicts,
 )
 from refute.issue.redgreen.ranking import Draft, fix_scores, ranking, without_shared
-from refute.issue.redgreen.testbed import CandidateFix, TestBed
+from refute.issue.redgreen.testbed import CandidateFix, Remembering, TestBed, memory_of
 from refute.workspace.patches import split_fix, test_files, touched_files
 
 ROUNDS = 2

@@ -19,9 +19,8 @@ from refute.core.methods import Bounds, Context, NoOptions, Spawn, method
 from refute.core.problems import IssuePrediction, IssueProblem
 from refute.errors import WorkspaceUnavailable
 from refute.issue.contract import Reproduction
-from refute.issue.drafting.original import WHOLE, Original
-from refute.issue.snippet.assertion import claims
-from refute.issue.snippet.expected_values import why_nothing
+from refute.issue.original import WHOLE, Original
+from refute.issue.snippet.assertion import claims, why_nothing
 from refute.issue.snippet.issue_reader import Piece, likeness, read_issue_text, with_inline_code
 from refute.issue.snippet.rendering import (
     Bench,

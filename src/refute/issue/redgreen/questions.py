@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from refute.errors import ContextTooLong
-from refute.issue.drafting.bounded_asker import Bounded
-from refute.issue.drafting.original import Original
+from refute.issue.contract import Bounded
 from refute.issue.edits import read_edits
 from refute.issue.edits.custom import read_blocks
+from refute.issue.original import Original
 from refute.issue.redgreen.locate import View
 from refute.issue.redgreen.ranking import Draft, TestOpinion
 from refute.issue.redgreen.testbed import CandidateFix, TestBed

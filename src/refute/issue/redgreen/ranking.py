@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from refute.core.combinators import succession
-from refute.issue.drafting.original import TrialRun
+from refute.issue.original import TrialRun
 from refute.issue.redgreen.testbed import CandidateFix, Row
 from refute.workspace.contract import TestResult
 from refute.workspace.control import names_of

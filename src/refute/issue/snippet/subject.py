@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import PurePosixPath
 
 from refute.issue.context import likely_files, neighbouring_tests
-from refute.issue.drafting.original import Original
+from refute.issue.original import Original
 from refute.issue.snippet.issue_reader import Piece, ShownError
 from refute.issue.snippet.rendering import Style, free_path, slug
 from refute.issue.snippet.script import Script, Statement, bound_names, missing_names, scripts

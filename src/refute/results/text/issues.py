@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
-from refute.issue.drafting.original import TrialRun, shortened
+from refute.issue.original import TrialRun, shortened
 from refute.results.formats import short
 
 if TYPE_CHECKING:

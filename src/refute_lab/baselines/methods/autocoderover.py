@@ -20,10 +20,9 @@ from refute.core.methods import Context, method
 from refute.core.parameters import parameter
 from refute.core.problems import IssuePrediction, IssueProblem
 from refute.errors import ContextTooLong
-from refute.issue.contract import Reproduction
-from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
-from refute.issue.drafting.original import Original, fix_submission, submission
+from refute.issue.contract import Bounded, OutOfBounds, Reproduction
 from refute.issue.edits import Files
+from refute.issue.original import Original, fix_submission, submission
 from refute.models.contract import Message, Sampling
 from refute.prompts import render
 from refute.source.syntax import first_line, parse_expression, parse_module

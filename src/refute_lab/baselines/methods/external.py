@@ -39,7 +39,7 @@ from refute.core.problems import IssueProblem
 from refute.core.storage import ScratchFolder
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.issue.contract import Reproduction
-from refute.issue.drafting.original import shortened, submission
+from refute.issue.original import shortened, submission
 from refute.prompts import render
 from refute.workspace.commands import OutputBuffer
 from refute.workspace.contract import CommandResult, Workspace

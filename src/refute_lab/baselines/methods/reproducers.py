@@ -29,7 +29,7 @@ from refute.core.methods import Context, method
 from refute.core.parameters import parameter
 from refute.core.problems import IssuePrediction, IssueProblem
 from refute.issue.contract import Reproduction
-from refute.issue.drafting.original import (
+from refute.issue.original import (
     Original,
     TrialRun,
     described,

@@ -23,9 +23,8 @@ from refute.core.methods import Context, method
 from refute.core.parameters import parameter
 from refute.core.problems import IssueProblem
 from refute.errors import AnswersPending, ContextTooLong, InputError, ModelUnavailable
-from refute.issue.contract import Reproduction
-from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
-from refute.issue.drafting.original import fix_submission, submission
+from refute.issue.contract import Bounded, OutOfBounds, Reproduction
+from refute.issue.original import fix_submission, submission
 from refute.models.contract import Completion, Message, Sampling
 from refute.prompts import render
 from refute.workspace.contract import Recipe

@@ -25,7 +25,7 @@ from refute.core.problems import IssuePrediction, IssueProblem
 from refute.errors import ContextTooLong, InputError
 from refute.issue.context import LEAST_TOKENS, estimated_tokens, numbered, ranked
 from refute.issue.contract import Reproduction
-from refute.issue.drafting.original import (
+from refute.issue.original import (
     Original,
     TrialRun,
     described,
