@@ -82,6 +82,13 @@ def test_the_expected_value(said: str) -> None:
     ]
 
 
+def test_an_expected_value_may_hold_commas() -> None:
+    for said in ("`['a', 'b.5']`, in two.", "['a', 'b.5']."):
+        text = f"split\n\n>>> split('a b.5')\n['a b', '.5']\n\nExpected: {said}"
+        (claim,) = claimed(text, Seen({0: Value("['a b', '.5']", "['a b', '.5']")}))
+        assert claim.expected == "['a', 'b.5']"
+
+
 def test_the_expected_value_needs_the_wrong_one() -> None:
     assert claimed(CLAMP + "I expected 9.", Seen({1: Value("4", "4")})) == []
     assert claimed(CLAMP + "I expected 9.", Seen({1: Value("9", "9")})) == []
@@ -234,6 +241,7 @@ def test_an_exception_that_is_expected_by_its_name_alone_is_demanded(said: str) 
         ("Expected: []\nActual: raises ValueError", ["equals", "runs"]),
         ("It should be `none`.", ["equals", "runs"]),
         ("It should be `len`.", ["runs"]),
+        ("Expected: a list\n\nExpected behavior: Nothing is wrong", ["runs"]),
     ],
 )
 def test_where_something_should_raise_nobody_knows_where(said: str, kinds: list[str]) -> None:

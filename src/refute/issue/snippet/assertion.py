@@ -34,6 +34,7 @@ from refute.issue.snippet.script import (
     missing_names,
 )
 from refute.source.literals import NotLiteral, parse_literal
+from refute.source.syntax import readable_module
 
 _EXPECTED = re.compile(
     r"\b(expect\w*|should(?:n't)?|correct\w*|desired?|ought|supposed|want\w*|proper\w*)\b", re.I
@@ -244,12 +245,15 @@ def _squeezed(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    literal = _LITERAL.match(text.strip())
-    if literal is not None:
+    text = text.strip()
+    if quoted := re.match(r"`+([^`]+)`+", text):
+        return quoted[1].strip()
+    if literal := _LITERAL.match(text):
         return literal[0]
-    value = re.split(r"(?<=[\w)\]}'\"`])[.,;](?:\s|$)", text.strip() + " ", maxsplit=1)[0].strip()
-    quoted = re.match(r"`+([^`]+)`+", value)
-    value = quoted[1].strip() if quoted else value.strip("` ")
+    whole = text.rstrip(".")
+    if whole.endswith((")", "]", "}")) and readable_module(whole).body:
+        return whole
+    value = re.split(r"(?<=[\w)\]}'\"`])[.,;](?:\s|$)", f"{text} ", maxsplit=1)[0].strip("` ")
     return value.rstrip(")") if value.count(")") > value.count("(") else value
 
 

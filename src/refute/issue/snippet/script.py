@@ -25,8 +25,6 @@ _SETUP = re.compile(r"^\s*(?:os\.environ|sys\.exit\()")
 """Statements of a script that a test must not have."""
 
 _OUTPUT = re.compile(r"\s*(?:output|result|prints|returns|out)\s*:\s*(\S[^\n]*)", re.I)
-_FALSE_ASSERT = re.compile(r"^ *assert\b.*#.*\bshould(?:n't| not)\b.*\n?", re.MULTILINE | re.I)
-"""An assertion that holds, as its comment says, and must not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +162,6 @@ def missing_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
 
 
 def _of_code(text: str, index: int) -> Iterator[Statement]:
-    text = _FALSE_ASSERT.sub("", text)
     tree = readable_module(text)
     lines = python_lines(text)
     starts = [first_line(node) for node in tree.body]
