@@ -158,15 +158,15 @@ class ChangedFunction:
     """As it is after the change, and so the next."""
     is_private: bool
     aspects: tuple[str, ...]
-    """What differs: of "body", "signature", "defaults", "decorators", "annotations" (alone, they
-    may matter at run time all the same), then "uses X" for each changed name that it reads."""
+    """Differences: of "body", "signature", "defaults", "decorators", "annotations" (alone, they may
+    matter at run time all the same), then "uses X" for each changed name that it reads."""
     lines_before: tuple[int, ...]
     """Executable lines that only the revision before has, that read a parameter of another
     default, or that read a changed name: first lines of statements, sorted (1-based)."""
     lines_after: tuple[int, ...]
     """The same of the revision after."""
     docstring_line: int | None = None
-    """Where the docstring stands after the change, if it is another; 0: it is gone."""
+    """Line of the docstring after the change, if it is another; 0: it is gone."""
 
     @property
     def qualname(self) -> str:
@@ -183,7 +183,7 @@ class Changes:
     removed: tuple[Place, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     passages: tuple[Passage, ...] = ()
-    """Where the change speaks of itself: tests, change logs, messages."""
+    """Places where the change speaks of itself: tests, change logs, messages."""
 
 
 @dataclass(frozen=True, slots=True)

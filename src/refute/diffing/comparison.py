@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from refute.issue.observed_calls import ObservedCall
 
 Kind = Literal["value", "exception", "effect", "output", "end", "type", "message"]
-"""What differs: what is returned; whether or what is raised; what the call changed; what it
-printed; whether it ends; the type alone of an equal value; what an exception says."""
+"""Kinds of difference: the value, the exception, a changed argument, the output, the end, the type
+alone of an equal value, an exception's message."""
 
 Verdict = Literal["differs", "no difference", "cannot tell"]
 """Verdict on one changed function."""
 Intent = Literal["stated", "contradicted", "not mentioned"]
-"""Whether what is said of a change means it, in the words of a model."""
+"""The relation of what is said of a change to it, in the words of a model."""
 
 WRONG_KIND = frozenset({"TypeError", "AttributeError"})
 """Exceptions of a call whose argument is of no use to it."""
@@ -185,8 +185,8 @@ class Settings:
     """Scenarios for one function."""
     seed: int = 0
     end: float = math.inf
-    """When the time for all functions is up (`refute.sandbox.pool.end_after`); those that come
-    later cannot be told."""
+    """End of the time for all functions (`refute.sandbox.pool.end_after`); those that come later
+    cannot be told."""
     steady: bool = False
     """Rounds of one size, whatever the time they take: the same scenarios run on every machine."""
 
@@ -257,18 +257,18 @@ class Comparison:
     written: int = 0
     """Scenarios among them that a model wrote."""
     reached: tuple[int, int] = (0, 0)
-    """How many of the changed lines they executed, before and after."""
+    """Changed lines that they executed, before and after."""
     missed_before: tuple[int, ...] = ()
     missed_after: tuple[int, ...] = ()
     """Changed lines that none executed."""
     entry: Entry | None = None
-    """What was called; None: nothing."""
+    """The callee; None: nothing."""
     within: tuple[str, ...] = ()
     """Public functions that changed too, through which alone it is reached."""
     broken: str = ""
-    """Why its module does not load on one side, where it does on the other."""
+    """Reason that its module does not load on one side, where it does on the other."""
     reason: str = ""
-    """Why nothing can be said, where nothing can."""
+    """Reason that nothing can be said."""
     seconds: float = 0.0
 
     @property

@@ -145,7 +145,7 @@ class Search:
         default_factory=dict
     )
     signature: Signature | None = None
-    """What the function takes, after the change."""
+    """Signature after the change."""
     tried: dict[tuple[str, str, str, frozenset[int]], Tried] = field(default_factory=dict)
     """One scenario of each outcome."""
 

@@ -38,7 +38,7 @@ class Unreadable:
     reason: str
     """One line for people."""
     line: int | None = None
-    """Where it stops being Python."""
+    """First line that is not Python."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from refute.source.literals import NotLiteral
 
 Side = Literal["before", "after"]
 Pin = Callable[[Compared, Difference], Side | None]
-"""Which side is right; None: no test."""
+"""Choice of the right side; None: no test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,11 @@ class PinnedTest:
     module: str
     """Dotted name of what it imports."""
     target: str
-    """What it calls: `Cart.total`."""
+    """Callee: `Cart.total`."""
     text: str
     """A file of its own."""
     placement: Placement
-    """Where it belongs in the project."""
+    """Its place in the project."""
 
 
 def pinned_tests(

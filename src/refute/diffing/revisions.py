@@ -43,7 +43,7 @@ class Tree:
     root: Path
     """A folder of our own, or the checkout itself: only to be read."""
     label: str
-    """What people call it: the revision as it was given, "working tree", "patched"."""
+    """Name for people: the revision as it was given, "working tree", "patched"."""
     commit: str
     """Full hash of a commit or tree that holds its content; not in the user's repository where it
     is the working tree or a patch's."""

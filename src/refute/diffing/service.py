@@ -270,7 +270,7 @@ class Compared:
     comparison: Comparison
     stated: Stated | None
     intent: Intent | None = None
-    """What a model says of it, where one was asked: then that counts."""
+    """A model's word on it, where one was asked; it counts."""
 
     @property
     def function(self) -> ChangedFunction:

@@ -43,7 +43,7 @@ class _Talk:
     compared: Compared
     search: Search
     name: str
-    """What is called, dotted in its module."""
+    """Callee, dotted in its module."""
     messages: list[Message]
     known: set[str] = field(default_factory=set)
     """Sources of what it has written so far."""

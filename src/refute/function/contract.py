@@ -33,7 +33,7 @@ class State(StrEnum):
 
 
 Status = Literal["wrong", "raised", "timeout", "memory", "killed", "not-run"]
-"""How a call fails, in one word for scripts."""
+"""Failure of a call, in one word for scripts."""
 
 
 def overall(states: Iterable[State]) -> State:
@@ -49,7 +49,7 @@ class Skipped:
     where: str
     """`FILE.py` or `FILE.py::FUNCTION`."""
     kind: str
-    """What such cases are counted under: "cannot be loaded", "no function"..."""
+    """Heading under which such cases are counted: "cannot be loaded", "no function"..."""
     reason: str
     """One line for people."""
 
@@ -72,7 +72,7 @@ class Ran:
 
     id: str
     line: int
-    """Where it begins in its file."""
+    """First line in its file."""
     passed: bool
     failed: bool
     """Neither: it was skipped, or is expected to fail."""
@@ -154,7 +154,7 @@ class Question:
 
     call: Invocation
     outputs: tuple[Outcome, ...]
-    """What each shown candidate does with it, in the order of the candidates."""
+    """Outcome of each shown candidate, in the order of the candidates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +178,10 @@ class MethodResult:
     """Every unit test that it generated for the code under test, also those that the code passes;
     None: the derived ones of `failing`."""
     trace: Trace | None = None
-    """What happened on the way, where a model was asked."""
+    """Record of what happened, where a model was asked."""
     reservations: tuple[str, ...] = ()
-    """Why the first candidate is *proposed* and not *fixed*, one line each; empty: no reason."""
+    """Reasons that the first candidate is *proposed* and not *fixed*, one line each; empty: no
+    reason."""
 
     @property
     def derived(self) -> tuple[UnitTest, ...]:

@@ -198,7 +198,7 @@ def expected_source(test: UnitTest) -> str:
 
 
 NO_OUTPUT = "no output"
-"""What is said of an example that shows nothing."""
+"""Text for an example that shows nothing."""
 NO_EXCEPTION = "no exception"
 """Expectation of a whole test of a file."""
 

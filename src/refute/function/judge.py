@@ -131,7 +131,7 @@ class Placed:
     index: int
     """Its number in the order given, from 0."""
     rank: int
-    """From 1; equals share a rank, and the next one's counts them all."""
+    """Counted from 1; equals share a rank, and the next one's counts them all."""
     passed: int
     """Tests that it passes, certain and generated."""
     certain: int
@@ -152,7 +152,7 @@ class CandidateRanking:
     ranking: tuple[Placed, ...]
     rule: Rule = "trusted"
     suites: tuple[Suite, ...] = ()
-    """What was generated against the candidates."""
+    """Tests generated against the candidates."""
 
     @property
     def best(self) -> int:
@@ -170,7 +170,7 @@ class JudgeEvidence:
     """One for each candidate; None: of the tests that it passes, by the rule."""
     rule: Rule = "trusted"
     suites: tuple[Suite, ...] = ()
-    """What the tests come from."""
+    """Origins of the tests."""
 
 
 class Judge(Protocol):

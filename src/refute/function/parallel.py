@@ -59,7 +59,7 @@ class FunctionUnit:
     module: Module
     tests: Tests
     seen: Mapping[str, Seen] = field(default_factory=dict)
-    """What the project's own runner saw of each function."""
+    """Observations of the project's own runner of each function."""
     beside: tuple[str, ...] = ()
     """The functions of the module that other units look at."""
     share: float = 1.0
@@ -92,7 +92,7 @@ class Searching:
     proposed: bool = False
     """`debug`: each function is looked at on top of what is only proposed for others, too."""
     end: float = math.inf
-    """When there is no time left for any (`refute.sandbox.pool.end_after`)."""
+    """End of the time for all (`refute.sandbox.pool.end_after`)."""
 
     def seconds(self, share: float) -> float:
         """For one function, of which this is the share in the time that is left; 0: none is."""

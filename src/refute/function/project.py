@@ -117,7 +117,7 @@ class Surroundings:
     readable: tuple[Path, ...]
     """Folders that the module may read: its project, never a home directory or above."""
     interpreter: Interpreter | None = None
-    """What it runs on; None: the interpreter that runs this."""
+    """Interpreter that it runs on; None: the interpreter that runs this."""
 
     @property
     def package(self) -> str:

@@ -106,7 +106,7 @@ class FunctionOptions(Asked):
         None, "Interpreter to run on (active, or .venv's).", for_agents=True
     )
     end: float = math.inf
-    """When the time for all functions together is up (`refute.sandbox.pool.end_after`)."""
+    """End of the time for all functions together (`refute.sandbox.pool.end_after`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Opened:
     targets: Targets
     tests: tuple[Tests, ...]
     runs: bool = False
-    """Whether `--tests` names tests of the project, which its own runner runs."""
+    """True: `--tests` names tests of the project, which its own runner runs."""
 
     @property
     def functions(self) -> int:

@@ -35,7 +35,7 @@ from refute.workspace.running import applied, reason_of, run_inside
 SECONDS = 60.0
 """For running the tests once."""
 ENDLESS = "DoesNotEnd"
-"""What a test raises in the process that runs it when it takes too long, which says nothing."""
+"""Exception of a test in the process that runs it when it takes too long, which says nothing."""
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ class Hunt:
     state: State
     """Of the code as it is: wrong, passes or cannot tell."""
     known: int = 0
-    """How many trusted tests there were."""
+    """Number of trusted tests."""
 
     @property
     def found(self) -> bool:
@@ -303,7 +303,7 @@ def inline(spec: MethodSpec[Any, MethodResult], options: Any, box: Sandbox, *, s
 
 
 TROUBLE = "given up, for trouble of refute's own"
-"""How the note on a function begins on which the method broke."""
+"""Start of the note on a function on which the method broke."""
 
 
 def _guarded(

@@ -41,7 +41,7 @@ class Change:
     head_label: str
     recipe: Recipe
     patch: str
-    """From `base` to `head`, without renames."""
+    """Patch from `base` to `head`, without renames."""
     is_working_tree: bool = True
     """Whether the state after is what lies in the checkout now."""
 

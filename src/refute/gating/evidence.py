@@ -58,7 +58,7 @@ class Evidence:
     tests: tuple[Standing, ...]
     """Of the changed files, and of the others those that turned."""
     found: Turned = field(default_factory=Turned)
-    """What the experiments leave of the tests that seemed to turn."""
+    """Rest, after the experiments, of the tests that seemed to turn."""
     shaky: tuple[str, ...] = ()
     """Ids of tests that seemed to be broken, and stood otherwise when asked again."""
     fell: tuple[TestResult, ...] = ()
@@ -264,7 +264,7 @@ _MISSING = ("ImportError", "ModuleNotFoundError", "AttributeError", "NameError",
 """Failures of a test that asks for what the old code does not have: they say nothing of whether it
 checks what it gets."""
 _GONE = re.compile(r"cannot import name '(\w+)'|No module named '([\w.]+)'")
-"""What a test file asked for that is not there."""
+"""Missing name or module that a test file asked for."""
 _SKIPPED = ("skipped", "xfailed", "xpassed")
 _RAN = ("passed", "failed", "error")
 

@@ -48,7 +48,7 @@ _LOADED = (
 )
 _RAISES = "raise SystemError('knocked out')"
 _LOOKS = {"locals", "vars", "dir", "eval", "exec"}
-"""Who calls one of these may read the names of its variables."""
+"""A caller of one of these may read the names of its variables."""
 _Nodes = Mapping[str, Sequence[ast.stmt]]
 _Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
 

@@ -44,7 +44,7 @@ class Settings:
     timeout: float = 300.0
     """Seconds for one run of tests."""
     behaviour: bool = True
-    """Whether to look for what else the change does."""
+    """True to look for what else the change does."""
     behaviour_seconds: float = 30.0
     """For that look in all, reading included; the tests have their own time."""
 
@@ -68,11 +68,11 @@ class Judged:
     kept: int = 0
     """Tests as they were that pass on the new code."""
     issue: Vetted | None = None
-    """What a test of the issue's own says."""
+    """Verdict of the issue's own tests."""
     issue_tests: str = ""
     """That test, as a patch."""
     behaviour: Diffed | str | None = None
-    """What the change does to functions, or why that cannot be told; None: it was not asked."""
+    """Effects of the change on functions, or the reason that they are unknown; None: not asked."""
     notes: tuple[str, ...] = ()
 
 

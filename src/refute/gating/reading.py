@@ -22,7 +22,7 @@ _CHANGE = re.compile(
     r"|used to|drop\w*|remov\w*|delet\w*|deprecat\w*|allow\w*|accept\w*|wrong\w*|correct\w*)\b"
 )
 _GATE = "refute gate"
-"""Where a hidden file of configuration runs it, a change that takes it out is not to decide."""
+"""A change may not take it out of a hidden file of configuration that runs it."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Reading:
     changes: Changes
     """Functions that differ."""
     about: str = ""
-    """What the change is for: an issue's text, or the caller's words."""
+    """Purpose of the change: an issue's text, or the caller's words."""
 
     @cached_property
     def touched(self) -> tuple[str, ...]:

@@ -20,8 +20,8 @@ GateVerdict = Literal["proven", "not proven", "nothing against it", "nothing to 
 """`nothing against it`: no rule is broken, and `red-first` was left out; `nothing to prove`: no
 code changed."""
 Turn = Literal["red to green", "green before", "red now", "broken", "not run"]
-"""What became of a test: failed and passes; passed already; fails as before; passed and fails; it
-did not run in one of the states (skipped, not there, the run ended before it)."""
+"""Course of a test: failed and passes; passed already; fails as before; passed and fails; it did
+not run in one of the states (skipped, not there, the run ended before it)."""
 Rule = Literal[
     "red-first", "green-now", "no-regression", "no-test-lost", "no-skip", "not-weakened",
     "expected-said", "no-runner-change", "not-vacuous", "no-patching", "no-special-case",
@@ -63,7 +63,7 @@ class Finding:
     what: str
     """One line for people, and for the agent that is to fix it."""
     shown: bool = False
-    """Whether tests that were run show it; else it was found by reading."""
+    """True: tests that were run show it; else it was found by reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Standing:
     failure_before: Failure | None = None
     failure_after: Failure | None = None
     imported: bool = True
-    """Whether the file could be imported on the old code; else that is why it failed there."""
+    """True: the file could be imported on the old code; else that is why it failed there."""
 
     @property
     def turn(self) -> Turn:

@@ -60,9 +60,9 @@ class Edit:
     end: int
     new: bytes
     line: int
-    """Where it begins (1-based)."""
+    """First line (1-based)."""
     reached_by: tuple[int, int]
-    """Who executes a line from the first to the last of these executes the statement."""
+    """A test that executes a line from the first to the last of these executes the statement."""
 
     def into(self, text: bytes) -> bytes:
         """The text with the change."""

@@ -39,7 +39,7 @@ class Offer:
     kills: tuple[Mutant, ...]
     """The one that it was found for first."""
     covers: bool
-    """Whether it executes a statement that none of the project's tests near does."""
+    """True: it executes a statement that none of the project's tests near does."""
 
 
 def as_offer(one: Input, kills: Sequence[Mutant], covers: bool, root: Path) -> Offer | None:
@@ -188,7 +188,7 @@ class Hardened:
     functions: int = 0
     mutants: list[Mutant] = field(default_factory=list)
     possible: int = 0
-    """How many mutants there were to draw from."""
+    """Number of mutants to draw from."""
     fates: list[Fate] = field(default_factory=list)
     """One for each mutant."""
     test_files: tuple[str, ...] = ()

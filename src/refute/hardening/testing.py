@@ -47,7 +47,7 @@ class Trial:
     broken: dict[str, str] = field(default_factory=dict)
     """Test files that cannot be collected, and why."""
     reason: str = ""
-    """Why there is no more of it, in a line."""
+    """Reason that the rest is missing, in a line."""
 
     @property
     def counts(self) -> Counter[State]:

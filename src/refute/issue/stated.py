@@ -31,9 +31,9 @@ _OUTPUT = re.compile(
     r"|yields?|raises?)(?: an?| the)?[\s:]*$",
     re.I,
 )
-"""What stands before a result."""
+"""Words before a result."""
 _INTRODUCED = re.compile(r"(?:\b(?:for|with|and|or|like|as)|,)\s*$")
-"""What stands before a number that is a value, and neither a version nor a line."""
+"""Words before a number that is a value, neither a version nor a line."""
 _RAISES = re.compile(r"raises (\w+)")
 
 

@@ -92,7 +92,7 @@ class Session:
         return replace(self._tally)
 
     def asker(self, problem: str) -> SessionAsker:
-        """Who asks on behalf of one problem."""
+        """An asker on behalf of one problem."""
         return SessionAsker(self, problem)
 
     async def close(self) -> None:

@@ -241,7 +241,7 @@ class RawReport:
     exit: int | None = None
     """The runner's exit status, where it came to its end."""
     failure: RawFailure | None = None
-    """What the runner itself died of (pytest's internal errors included)."""
+    """Failure that ended the runner itself (pytest's internal errors included)."""
     running: str = ""
     """The test that had started and not ended when the run ended."""
     planned: int | None = None

@@ -31,7 +31,7 @@ _ATOMS: dict[type, Callable[[Any], Any]] = {
     int: int.__int__,
     float: float.__float__,
 }
-"""How an object of a class derived from one of these gives what it holds."""
+"""Atom type -> function that returns the plain value of an object of a derived class."""
 _PRINTABLE = frozenset({"datetime", "decimal", "fractions", "pathlib", "re", "uuid", "_decimal"})
 """Modules of the standard library whose objects say all of themselves in their `repr`."""
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")

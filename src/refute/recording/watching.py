@@ -37,7 +37,7 @@ STARTS_ANEW = 0x20 | 0x80 | 0x200
 """Flags of generators and coroutines: what a call of them gives is nothing yet."""
 _TEST_WORDS = {"test", "tests", "e2e", "testing", "conftest", "site-packages"}
 _LEAVING = ("RETURN_", "YIELD_", "SEND")
-"""How the instructions begin by which a frame is left without an exception."""
+"""Starts of the names of instructions by which a frame is left without an exception."""
 
 _watchers: dict[str, _Watcher] = {}
 

@@ -29,7 +29,7 @@ except ImportError:
 
 _SHELL = [b"/bin/sh"]
 _UNKNOWN = 127 << 8
-"""What is waited for from a shell that does not find a command."""
+"""Wait status of a shell that does not find a command."""
 _NO_PROCESS = 1 << 22
 """Linux gives no process this number or one above it."""
 

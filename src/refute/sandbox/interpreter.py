@@ -29,7 +29,7 @@ class PathFiles:
     """Content of the path files of some folders."""
 
     folders: tuple[str, ...] = ()
-    """What they add to the path."""
+    """Folders that they add to the path."""
     code: tuple[str, ...] = ()
     """Their lines of code, which Python runs when it starts."""
     mapped: tuple[str, ...] = ()
@@ -133,17 +133,17 @@ class Interpreter:
     """A program, and the folders of packages that go with it."""
 
     program: str
-    """What is started, outside of every sandbox until it confines itself: never a project's own
-    file."""
+    """Program that is started, outside of every sandbox until it confines itself: never a project's
+    own file."""
     version: tuple[int, int]
     name: str
-    """What people know it as: the interpreter of a virtual environment, say."""
+    """Name for people: the interpreter of a virtual environment, say."""
     site: tuple[str, ...]
     """Folders put behind its own on `sys.path`."""
     code: tuple[str, ...]
     """Lines of path files that install finders; run inside, when an import finds nothing."""
     readable: tuple[str, ...]
-    """What programs must be able to read, besides `site` and the machine's libraries."""
+    """Paths that programs must be able to read, besides `site` and the machine's libraries."""
     own: bool = False
     """It is the one that runs this: what is installed is trusted, code objects are valid."""
 

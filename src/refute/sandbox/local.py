@@ -69,7 +69,7 @@ _PRELOAD = (
     "bisect", "collections.abc", "copy", "functools", "heapq", "itertools", "math", "operator",
     "re", "string", "typing",
 )  # fmt: skip
-"""What most programs import; each module costs every fork a little, so rarer ones are left out."""
+"""Modules that most programs import; each costs every fork a little, so rarer ones are left out."""
 HEAVY = ("numpy",)
 """Modules that a second server imports up front, used for programs that mention them."""
 
@@ -78,7 +78,7 @@ _QUICK = 0.02
 """CPU seconds of an import below which it is made anew for each job."""
 
 _Kind = tuple[tuple[str, ...], int, bool]
-"""What a server has imported, its seed, and whether it is elsewhere."""
+"""Key of a server: the modules that it has imported, its seed, and whether it is elsewhere."""
 
 
 class LocalSandbox:
@@ -386,7 +386,7 @@ _LIBRARIES = (
     "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share/zoneinfo",
     "/etc/ld.so.cache", "/etc/localtime",
 )  # fmt: skip
-"""What an interpreter needs to read of the machine."""
+"""Paths that an interpreter reads of the machine."""
 
 
 def _outermost(paths: Iterable[str]) -> list[str]:

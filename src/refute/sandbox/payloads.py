@@ -40,7 +40,7 @@ class Head:
     content: bytes = b""
     key: int = 0
     place: int = 0
-    """What it is recognised by, and its name and file."""
+    """Key of the module, of its name and file."""
 
 
 class Heads:

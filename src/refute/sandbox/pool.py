@@ -161,7 +161,7 @@ class Timed:
     deadline: float = math.inf
     """`time.monotonic()` at which to stop."""
     spent: bool = False
-    """Whether something was not run for lack of time."""
+    """True: something was not run for lack of time."""
 
     def run(
         self, program: Program, calls: Sequence[Invocation], limits: Limits = _DEFAULT

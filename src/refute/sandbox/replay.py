@@ -24,7 +24,8 @@ from refute.sandbox.cleanup import inode, remove
 _FEATURES: Any = import_module("__future__")
 
 Shown = Tuple[str, "str | None", bool]  # noqa: UP006 (Python 3.8)
-"""What an example printed; its exception's last line or None; whether it passed the program."""
+"""Row of an example: what it printed; its exception's last line or None; whether it passed the
+program."""
 
 
 def replay(module: Any, steps: list[str], watched: int, filename: str) -> Any:

@@ -69,7 +69,8 @@ _CLONE_THREAD = 0x00010000
 _CLONE_VFORK = 0x00004000  # of `posix_spawn`
 _MAP_SHARED = 1
 FORK = 0x00008000 | 17
-"""How a warm process forks: CLONE_PARENT, so that the copy is the server's child, and SIGCHLD."""
+"""Flags of a warm process's fork: CLONE_PARENT, so that the copy is the server's child, and
+SIGCHLD."""
 HELLO = 0x52656675
 """The `prctl` of a copy that waits for its job."""
 _PR_SET_NAME, _PR_GET_NAME = 15, 16

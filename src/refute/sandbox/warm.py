@@ -51,9 +51,9 @@ class Warm:
         self.pid = pid
         self.listener = listener
         self.space = space
-        """What its address space is limited to, in bytes."""
+        """Limit of its address space, in bytes."""
         self.running = pid
-        """Whose calls are its own business: the importing process, then the copy with a job."""
+        """Process whose calls are not watched: the importing process, then the copy with a job."""
         self.waits: int | None = None
         """The warm process's question whether it may fork: it waits for a job."""
         self.greeting: tuple[int, int] | None = None
@@ -178,7 +178,7 @@ class Kept:
         self.never: set[object] = set()
         """Imports that cannot be kept, and modules for which it would not pay."""
         self.possible = True
-        """Whether this kernel lets a process ask another."""
+        """True: this kernel lets a process ask another."""
 
     def get(self, key: tuple[int, ...]) -> Warm | None:
         """The one that has imported this."""

@@ -49,7 +49,7 @@ class FixResult(Reported):
     found: Reproduction
     claim: FixClaim
     changes: Diffed | str | None = None
-    """What the fix changes in behaviour, or why that cannot be told; None: it was not asked."""
+    """Changes of behaviour by the fix, or the reason that they are unknown; None: not asked."""
     separating: tuple[Difference, ...] = ()
     """Inputs on which a fix that is as well supported does something else."""
 

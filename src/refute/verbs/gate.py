@@ -78,7 +78,7 @@ class HookAnswer:
     status: int
     """Exit status: 2 keeps the agent at work, 0 lets it stop."""
     reason: str = ""
-    """What the agent's program reads: on stderr with status 2, on stdout with 0."""
+    """Text for the agent's program: on stderr with status 2, on stdout with 0."""
     result: GateResult | None = None
     """None: nothing was run."""
 

@@ -66,7 +66,7 @@ class ReproduceResult(Reported):
     method: str
     found: Reproduction
     trial: TrialRun | None
-    """How its tests fail now; None where there is no test."""
+    """Run of its tests now; None without a test."""
 
     @property
     def patch(self) -> str:
@@ -110,14 +110,14 @@ class VetResult(Reported):
     """Result of `vet`."""
 
     method: str
-    """What wrote the tests; "given": the caller."""
+    """Method that wrote the tests; "given": the caller."""
     vetted: Vetted
     tests: str
     """The test patch that was used."""
     reproduction: Reproduction | None
-    """Where the tests were written for it."""
+    """Reproduction, if the tests were written for it."""
     changes: Diffed | str | None = None
-    """What the fix changes in behaviour, or why that cannot be told; None: it was not asked."""
+    """Changes of behaviour by the fix, or the reason that they are unknown; None: not asked."""
 
     @property
     def verdict(self) -> str:

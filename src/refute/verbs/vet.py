@@ -120,11 +120,11 @@ class Pair:
     differences: tuple[Difference, ...] = ()
     """Inputs on which they differ, plainest first; `before` is the first fix's side."""
     observed: tuple[ObservedCall, ...] = ()
-    """Where no input was found: calls in the project's own tests that came out otherwise."""
+    """Without such an input: calls in the project's own tests that came out otherwise."""
     alike: bool = False
-    """Whether they were seen to do the same on inputs that reach what differs between them."""
+    """True: they were seen to do the same on inputs that reach what differs between them."""
     reason: str = ""
-    """Why neither can be said."""
+    """Reason that neither can be said."""
 
 
 @dataclass(frozen=True, slots=True)

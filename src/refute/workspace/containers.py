@@ -35,7 +35,7 @@ _CONTROL_SECONDS = 900.0
 """For a command of the engine itself; `run` may have to load an image."""
 
 _KEEPER = "while :; do sleep 3600 & wait; done"
-"""What process 1 does. It reaps, and no signal from inside ends it."""
+"""Program of process 1. It reaps, and no signal from inside ends it."""
 
 _KILL_ALL = "kill -9 -1"
 """Ends every process of the container but process 1 and itself."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 Runner = Literal["pytest", "unittest", "django", "sympy"]
-"""How tests are started: `pytest`, `python -m unittest`, Django's `tests/runtests.py`, sympy's
+"""Program that starts tests: `pytest`, `python -m unittest`, Django's `tests/runtests.py`, sympy's
 `bin/test`."""
 
 WORK_TREE = "<work tree>"
@@ -238,7 +238,7 @@ class Base:
     readable: tuple[str, ...]
     """Folders that programs of the environment read."""
     key: str
-    """What all of it is made of, as a hash: equal keys, equal results."""
+    """Hash of all that it is made of: equal keys, equal results."""
     instance_id: str | None = None
     hidden: tuple[str, ...] = ()
     """Folders among the readable ones that are shown empty: they may hold later code."""

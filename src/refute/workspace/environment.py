@@ -37,12 +37,12 @@ from refute.workspace.requirements import Requirements
 _PASSED_ON = ("PIP_", "UV_", "SSL_", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "HTTP_PROXY",
               "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
               "HOME", "XDG_CACHE_HOME", "TMPDIR")  # fmt: skip
-"""What installers see of the caller's environment variables: no keys of models."""
+"""The caller's environment variables that installers see: no keys of models."""
 
 _BROKEN_FOR = 3600.0
 """Seconds for which a failed build is believed before it is tried again."""
 _SINCE = float(os.environ.setdefault(Variable.SINCE, str(time.time())))
-"""When the command began, also in its worker processes: what failed before it is tried again."""
+"""Start of the command, also in its worker processes: what failed before it is tried again."""
 
 _BUILD_SECONDS = 1200.0
 _ANY_TIME = "2999-01-01"
@@ -54,7 +54,7 @@ class Environment:
     """An interpreter with packages."""
 
     key: str
-    """What it is made of, as a hash; "" for a user's own."""
+    """Hash of its contents; "" for a user's own."""
     python: Path
     readable: tuple[str, ...]
     """Folders that a program in it must be able to read."""

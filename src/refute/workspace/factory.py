@@ -239,7 +239,7 @@ def open_workspace(
 
 
 MACHINE = ("/usr/lib", "/usr/local", "/usr/share")
-"""Where a machine keeps packages that do not belong to an environment."""
+"""Folders in which a machine keeps packages that do not belong to an environment."""
 
 _LISTED_FOR = 24 * 3600.0
 """Seconds for which a listing of packages is believed."""
@@ -313,7 +313,7 @@ class Checkout:
     runner: str | None = None
     """`pytest`, `unittest`, `django` or `sympy`; None: read from it."""
     commit: str | None = None
-    """What is worked on; None: the checkout as it is."""
+    """Commit that is worked on; None: the checkout as it is."""
 
 
 def root_and_recipe(checkout: Checkout) -> tuple[Path, Recipe]:

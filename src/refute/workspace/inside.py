@@ -33,7 +33,7 @@ RESULTS = os.path.join(FOLDER, "results.jsonl")
 LEAST_CPU = 1.0
 MOST_MEMORY = 2 << 30
 BY_CLOCK = -1
-"""How a child ended that was blocked for long, or for which no time was left: that says nothing."""
+"""End of a child that was blocked for long, or that had no time left: that says nothing."""
 MOST_TESTS = 200
 """Of one mutant, the fastest first."""
 
@@ -67,7 +67,7 @@ class Plan:
 BROKEN: Dict[str, str] = {}
 """Files and classes of tests that could not be collected, and why."""
 CAUSE: Dict[str, Any] = {}
-"""What the last test that failed raised."""
+"""Exception of the last test that failed."""
 
 
 def pytest_collectreport(report: Any) -> None:
@@ -650,7 +650,7 @@ SURROUNDINGS = {
     "datetime": {"now", "today", "utcnow", "fromtimestamp", "astimezone"},
 }
 NOT_THE_TEST = ("/_pytest/", "/pluggy/", "/unittest/", "<frozen importlib")
-"""Whose own questions do not count."""
+"""Paths of code whose own questions do not count."""
 
 
 def look_for_surroundings(items: list[Any], out: int) -> None:

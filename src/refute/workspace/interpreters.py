@@ -26,9 +26,9 @@ RELEASED = {
     (3, 9): date(2020, 10, 5), (3, 10): date(2021, 10, 4), (3, 11): date(2022, 10, 24),
     (3, 12): date(2023, 10, 2), (3, 13): date(2024, 10, 7), (3, 14): date(2025, 10, 7),
 }  # fmt: skip
-"""When each version came out (python.org); the probe runs on 3.6 and newer."""
+"""Release date of each version (python.org); the probe runs on 3.6 and newer."""
 _SETTLED = timedelta(days=180)
-"""How long packages take to publish wheels for a new version: by half a year numpy and pandas had
+"""Time that packages take to publish wheels for a new version: by half a year numpy and pandas had
 theirs for each of 3.7 to 3.12."""
 
 
@@ -177,7 +177,7 @@ _LIFTED = ("pip",)
 """Taken without the date: what installs is no part of what is tested, and old ones know neither
 the editable mode of today's back ends nor its options."""
 _TOOLS = {"pip": "pip>=9,<25.3"}
-"""From 25.3 on pip no longer knows the editable mode of setuptools before 64."""
+"""pip from 25.3 on no longer knows the editable mode of setuptools before 64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ class Settled:
     python: str
     """Version of the interpreter."""
     remarks: tuple[str, ...] = ()
-    """What is not as the repository asks for it, one line each."""
+    """Departures from what the repository asks for, one line each."""
     pins: tuple[str, ...] = ()
     """Every package with its version."""
 

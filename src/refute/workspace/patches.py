@@ -22,7 +22,8 @@ _RUNNER_FILES = frozenset(
 """Files that decide how tests run; what else stands in them says how to install and to lint, which
 is not done again for a fix."""
 _INSTALLED = re.compile(r"\.(?:egg-info|dist-info|egg-link)(?:/|$)|\.pth$")
-"""What an installation leaves: it names plugins and modules that are imported at the start."""
+"""Files that an installation leaves: it names plugins and modules that are imported at the
+start."""
 _OF_TESTS = re.compile(
     r"\b(_?pytest|unittest|doctest|conftest|AssertionRewriter|sys\.modules|sys\.argv|builtins"
     r"|sys\._getframe|sys\.settrace|sys\.setprofile|currentframe|inspect\.stack|gc\.get_\w+|ctypes)\b"

@@ -31,7 +31,7 @@ _PROC_HIDDEN = ("kcore", "keys", "key-users", "timer_list", "sched_debug", "kmsg
 
 
 PLACES = ("/tmp", "/dev/shm")
-"""Where commands may write, besides the tree."""
+"""Folders to which commands may write, besides the tree."""
 
 _READ_ONLY, _NO_SUID, _NO_DEVICES, _NO_PROGRAMS, _REMOUNT, _BIND = 1, 2, 4, 8, 32, 4096
 

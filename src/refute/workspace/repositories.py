@@ -322,7 +322,8 @@ _TOOLS = {
     r"poetry-dynamic-versioning": "POETRY_DYNAMIC_VERSIONING_BYPASS",
     r"source\s*=\s*[\"']scm[\"']": "PDM_BUILD_SCM_VERSION",
 }
-"""What names such a tool in a repository's build files, and the variable that the tool reads."""
+"""Pattern of such a tool's name in a repository's build files, and the variable that the tool
+reads."""
 
 
 def version_variables(read: Reader, clone: Clone, commit: str) -> Mapping[str, str]:

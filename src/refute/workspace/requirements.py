@@ -47,7 +47,7 @@ _PLUGINS = {
 }  # fmt: skip
 """Options of pytest's configuration that only a plugin knows: without it pytest does not start."""
 _HELPERS = {"hatchling": ("editables",), "mesonpy": ("meson", "ninja"), "mesonpep517": ("meson",)}
-"""What a build back end asks for only while it installs in editable mode (its hook
+"""Requirements of a build back end only while it installs in editable mode (its hook
 `get_requires_for_build_editable`)."""
 
 

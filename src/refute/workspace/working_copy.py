@@ -35,7 +35,7 @@ class WorkingCopy:
         self._backend = backend
         self._recipe = recipe
         self._has_run = False
-        """Whether something was run since the tree was at the commit."""
+        """True: something was run since the tree was at the commit."""
 
     @property
     def root(self) -> Path:

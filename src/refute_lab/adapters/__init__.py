@@ -49,7 +49,7 @@ class Score:
     passed: bool
     """A program passes all tests; a test is right and tells every faulty program from the right."""
     reason: str = ""
-    """Why it is not, in one line; never what was expected."""
+    """Reason that it is not, in one line; never what was expected."""
 
 
 class TestTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -186,7 +186,7 @@ def text_of(completion: Any) -> str:
 
 
 Answers = Literal["program", "test"]
-"""What a model is asked for."""
+"""Task of a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class Row:
 
     id: str
     question: str
-    """What the model is asked."""
+    """Question to the model."""
     task: str
     """The task as JSON (`refute_lab.adapters.read_task`)."""
 

@@ -37,9 +37,9 @@ from refute_lab.swt.workspaces import environment_of, prepared, spawner
 
 
 IMAGE = "python:3.12-slim"
-"""Where refute is installed."""
+"""Image in which refute is installed."""
 UV = "uv==0.13.9"
-"""What builds the environments of issues."""
+"""Requirement that builds the environments of issues."""
 _HEAD = """\
 schema_version = "1.4"
 artifacts = ["{place}"]

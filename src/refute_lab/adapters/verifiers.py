@@ -31,7 +31,7 @@ class RefuteConfig(vf.TasksetConfig):
 
     task: RefuteTaskConfig = RefuteTaskConfig()
     rows: Path = Path("rows.jsonl")
-    """What `refute data rows` has written."""
+    """Output of `refute data rows`."""
 
 
 class RefuteData(vf.TaskData):

@@ -420,7 +420,7 @@ class Actions:
         self._first = 1
         self.submitted = False
         self.tested = False
-        """Whether tests were run since a test file was last edited."""
+        """True: tests were run since a test file was last edited."""
         self._actions: dict[str, Callable[..., str]] = {
             "open": self._open_file,
             "goto": self._goto,

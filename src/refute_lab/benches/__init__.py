@@ -167,9 +167,9 @@ class Work:
     written: tuple[str | None, ...] | None = None
     """Programs that were written from the description alone; None among them: not readable."""
     log: StoredLog | None = None
-    """What happened."""
+    """Record of what happened."""
     tally: Tally | None = None
-    """What asking a model has cost."""
+    """Cost of asking a model."""
 
 
 def work_of(
@@ -304,7 +304,7 @@ class StoredVote:
     """Samples that were votes for nothing, by kind."""
     winner: str | None = None
     continued: bool | None = None
-    """Whether the model continued its own answer; else it was asked a question. None: of a journal
+    """True: the model continued its own answer; else it was asked a question. None: of a journal
     that does not say."""
 
 
@@ -436,15 +436,15 @@ class BenchSettings:
     editor_tests: int = 0
     """Visible asserts that are shown where code is edited, and nowhere else (MBPP)."""
     evaluation: Evaluation = "evalplus"
-    """Whose rules of grading: see `refute_lab.datasets.rows`."""
+    """Rules of grading: see `refute_lab.datasets.rows`."""
     subset: Subset = "all"
-    """Which rows of HumanEval+ and MBPP+: see `refute_lab.datasets.rows`."""
+    """Subset of the rows of HumanEval+ and MBPP+: see `refute_lab.datasets.rows`."""
     preset: str | None = None
-    """What sets the values that were not given: see `refute.core.selection`."""
+    """Preset of the values that were not given: see `refute.core.selection`."""
     prompts: str = ""
     """Digest of the templates that stand for ours; "": there are none."""
     model: str | None = None
-    """What is asked, as `--model` names it; None: the method asks no model."""
+    """Model that is asked, as `--model` names it; None: the method asks no model."""
     tester: str | None = None
     """The model that writes the unit tests, where it is another one."""
     options: Any = None

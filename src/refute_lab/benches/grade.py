@@ -73,7 +73,7 @@ class GroundTruth:
     expected: tuple[Expected, ...]
     """Expected outcome of each call."""
     limits: tuple[Limits, ...]
-    """What each call may use; few different ones."""
+    """Limits of each call; few different ones."""
     seconds: float = 0.0
     """Wall seconds that the reference took for all of its inputs; 0 where there is none."""
     invalid: tuple[tuple[int, str], ...] = ()

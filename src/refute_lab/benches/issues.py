@@ -62,9 +62,9 @@ class PredictionRecord:
     alternatives: tuple[StoredPrediction, ...]
     """One for each sample, where a method drew several."""
     steps: tuple[dict[str, Any], ...]
-    """What it did, in the method's own terms; a model's answers are under `answer`."""
+    """Its steps, in the method's own terms; a model's answers are under `answer`."""
     tally: StoredTally | None = None
-    """What asking a model has cost; None: none was asked."""
+    """Cost of asking a model; None: none was asked."""
     seconds: Number
 
 
@@ -79,7 +79,7 @@ class IssueBenchSettings:
     method: str
     model: str | None = None
     preset: str | None = None
-    """Whose values the options that were not given have (`refute.core.registry`)."""
+    """Preset of the options that were not given (`refute.core.registry`)."""
     prompts: str | None = None
     """A digest of the user's own templates (`refute.prompts`)."""
     tester: str | None = None
@@ -87,7 +87,7 @@ class IssueBenchSettings:
     limit: int | None = None
     ids: tuple[str, ...] | None = None
     task: Task = "tests"
-    """What the method is asked for; `repair`: the predictions are fixes."""
+    """Task of the method; `repair`: the predictions are fixes."""
     test_files: str = "none"
     """`golden`: the method receives the files that the golden tests are in (Table 5)."""
     code_patch: str = ""
@@ -96,7 +96,7 @@ class IssueBenchSettings:
     options: Any = None
     """The method's: a dataclass as `MethodSpec.options`; in the header each under its own name."""
     bounds: Bounds = field(default_factory=Bounds)
-    """What one issue may cost; in the header each under its own name."""
+    """Limits on the cost of one issue; in the header each under its own name."""
     workspace: Backend = "local"
 
     def header(

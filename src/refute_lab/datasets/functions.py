@@ -51,7 +51,7 @@ from refute_lab.datasets.rows import (
 )
 
 STARTS = ("HumanEvalPlus",)
-"""How the names of its files begin."""
+"""Starts of the names of its files."""
 NOT_EXTRACTABLE = frozenset({14, 15, 83, 100, 130, 139})
 """Numbers of the problems that UTGen leaves out (`originfmt.is_extractable`)."""
 HUMANEVAL_CHECKERS = {"find_zero": "polynomial_root"}
@@ -124,7 +124,7 @@ HUMANEVAL_PLUS = DatasetSpec(
 
 
 STARTS_FIX = ("humanevalpack-python", "humanevalpack_python", "humanevalpack")
-"""How the names of its files begin."""
+"""Starts of the names of its files."""
 
 
 def items(path: Path | None, options: LoaderOptions, keep: Keep) -> Iterator[Item]:
@@ -241,7 +241,7 @@ HE_FIX_RELEASED = DatasetSpec(
 
 
 MBPP_STARTS = ("MbppPlus",)
-"""How the names of its files begin."""
+"""Starts of the names of its files."""
 MBPP_NOT_EXTRACTABLE = frozenset({88, 255, 630})
 """Numbers of the problems that UTGen leaves out (`originfmt.is_extractable`)."""
 MBPP_CHECKERS = {
@@ -467,9 +467,9 @@ MBPP_PLUS = DatasetSpec(
 
 
 MBPP_FIX_STARTS = ("MBPP+Fix_test", "MBPP+Fix")
-"""How the names of its files begin."""
+"""Starts of the names of its files."""
 STARTS_HARD = ("MBPP+Fix_hard_test", "MBPP+Fix_hard")
-"""How the names of the hard half's files begin."""
+"""Starts of the names of the hard half's files."""
 
 
 def fix_item(row: Row, options: LoaderOptions) -> Item:

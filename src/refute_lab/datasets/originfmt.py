@@ -317,7 +317,7 @@ _CLEAN_END = re.compile(
     r"[ \t]*(?:$|\n|#|//|;|\)|\(|[.,:](?=\s|$)"
     r"|(?:and|or|because|since|as|while|but|for|when|if|where)\b)"
 )
-"""What may follow a value that ends there."""
+"""Pattern of what may follow a value that ends there."""
 _NAMED = re.compile(r"(?<![\w.'\"])([A-Za-z_]\w*)\s*(?:=(?![=>])|:)\s*")
 _SCALAR = re.compile(
     rf"{STRING.pattern}|[-+]?(?:\d[\d_]*(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?(?!\.?\w)"

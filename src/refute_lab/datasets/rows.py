@@ -252,10 +252,10 @@ def hub_rows(name: str) -> Iterator[Row]:
 
 
 Evaluation = Literal["evalplus", "paper"]
-"""Whose rules: EvalPlus's, or those of UTGen's released code. By the latter, imports that a program
-lacks stand in front of it, outputs are compared as sets where the row's test code says " set("
-anywhere, a call has 2 seconds, and an input need not meet EvalPlus's contract; an edit replaces the
-whole program; the description of HE-Fix is the whole prompt, as there."""
+"""Rules of grading: EvalPlus's, or those of UTGen's released code. By the latter, imports that a
+program lacks stand in front of it, outputs are compared as sets where the row's test code says "
+set(" anywhere, a call has 2 seconds, and an input need not meet EvalPlus's contract; an edit
+replaces the whole program; the description of HE-Fix is the whole prompt, as there."""
 Subset = Literal["all", "extractable"]
 """All rows, or only those whose results EvalPlus's file holds as literals: the 158 of HumanEval+
 and 375 of MBPP+ that UTGen keeps."""
@@ -274,9 +274,9 @@ class LoaderOptions:
     """Options of a loader."""
 
     visible_tests: int = 0
-    """How many of the visible asserts (MBPP) to show, in the description and as `problem.tests`."""
+    """Number of the visible asserts (MBPP) to show, in the description and as `problem.tests`."""
     editor_tests: int = 0
-    """How many of them to show where code is edited, and nowhere else."""
+    """Number of them to show where code is edited, and nowhere else."""
     evaluation: Evaluation = "evalplus"
     subset: Subset = "all"
 
@@ -330,7 +330,7 @@ def signature_of(source: str, name: str) -> str:
 
 ItemT = TypeVar("ItemT", covariant=True)
 Keep = Callable[[Row], bool]
-"""Whether a row may be wanted: building an item costs more than reading a row."""
+"""Test for rows that may be needed: building an item costs more than reading a row."""
 Items = Callable[[Path | None, LoaderOptions, Keep], Iterator[ItemT]]
 """Items from a file or folder (None: the public hub), in order. Raises `DatasetError`."""
 
@@ -345,7 +345,7 @@ class DatasetSpec(Generic[ItemT]):
     items: Items[ItemT]
     level: Level = "function"
     starts: tuple[str, ...] = ()
-    """How the names of its public files begin: a file so named is read as this dataset."""
+    """Starts of the names of its public files: a file so named is read as this dataset."""
     without: tuple[str, ...] = ()
     """Words that such names do not hold."""
 

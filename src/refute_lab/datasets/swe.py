@@ -91,7 +91,7 @@ _STARTS = {
     "verified": ("SWT-bench_Verified", "SWT-bench-Verified", "swtbench-verified", "swt-verified"),
     "full": ("SWT-bench_full", "SWT-bench-full", "swtbench-full", "swt-full"),
 }
-"""How the names of a subset's files begin; those of SWE-bench have an ``e`` for the ``t``."""
+"""Starts of the names of a subset's files; those of SWE-bench have an ``e`` for the ``t``."""
 
 
 def issue_datasets() -> dict[str, DatasetSpec[IssueItem]]:

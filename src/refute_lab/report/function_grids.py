@@ -139,7 +139,7 @@ class DatasetStudy:
     common: frozenset[str]
     """Problems that all runs have a grade for."""
     differ: bool
-    """Whether the runs cover different problems."""
+    """True: the runs cover different problems."""
 
 
 def dataset_studies(

@@ -210,7 +210,8 @@ def _key(subject: StudiedRun, study: Study, as_model: str | None) -> RunKey:
 
 
 def _rules(run: GradedRun) -> str:
-    """Whose lines ΔC counts: `v1` where the grading took those of the printed formula."""
+    """Rules for the lines that ΔC counts: `v1` where the grading took those of the printed
+    formula."""
     return "v1" if _executable(run) == "printed" else "later"
 
 

@@ -54,9 +54,9 @@ class PaperFigure:
     """In its unit, as printed."""
     unit: str = "percent"
     options: Mapping[str, Any] = field(default_factory=dict)
-    """What the table states or varies, by the names of the method's options."""
+    """Options that the table states or varies, by the names of the method's options."""
     given: Mapping[str, str] = field(default_factory=dict)
-    """What the method is given besides (SWT-Bench, Table 5): `test`, `files`, `patch`."""
+    """Inputs of the method besides (SWT-Bench, Table 5): `test`, `files`, `patch`."""
 
 
 @cache

@@ -81,7 +81,7 @@ _BUILTINS = (
     "abs", "all", "any", "bool", "bytes", "complex", "dict", "divmod", "float", "frozenset", "int",
     "len", "list", "max", "min", "ord", "pow", "round", "set", "sorted", "str", "sum", "tuple",
 )  # fmt: skip
-"""What a test may hand to the program: nothing by which it could look at its code."""
+"""Names that a test may hand to the program: nothing by which it could look at its code."""
 
 
 def _done(module: Any, kind: str, name: str, args: list[Any], named: dict[str, Any]) -> Any:

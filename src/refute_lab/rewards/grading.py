@@ -73,7 +73,7 @@ class TestReward:
     both: Share
     """Share of the faulty programs that it attacks and fails, where it is accurate; else 0.0."""
     reason: str = ""
-    """Why it is not accurate, in one line; "" where it is."""
+    """Reason that it is not accurate, in one line; "" where it is."""
 
     def to_json(self) -> dict[str, Any]:
         """As data for JSON."""
@@ -348,7 +348,7 @@ class ManyAtOnce(ABC):
     """A source of verdicts for callers that wait in one of three ways."""
 
     size: int
-    """How many programs are graded at once."""
+    """Number of programs that are graded at once."""
 
     @abstractmethod
     def submit(self, program: str, task: Task, *, partial: bool | None = None) -> Future[Verdict]:

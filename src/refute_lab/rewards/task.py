@@ -119,8 +119,8 @@ class TestResult:
 
     passed: bool
     reason: str = ""
-    """Why it is not passed, in one line: what the program did, never what was expected of it; ""
-    where it is passed."""
+    """Reason that it is not passed, in one line: what the program did, never what was expected of
+    it; "" where it is passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +176,13 @@ class Test:
     """Arguments of the call: plain values (see `refute.sandbox.values`)."""
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     expected: Any = None
-    """What the call must return."""
+    """Value that the call must return."""
     raises: str | None = None
     """Name of the exception that it must raise, or a subclass of it; `expected` is then ignored."""
     stdin: str = ""
     """Input of a program that reads one."""
     stdout: str | None = None
-    """What it must print. None: the test is a call."""
+    """Text that it must print. None: the test is a call."""
     seconds: float | None = None
     """CPU seconds that this test may use; None: the task's."""
     memory: int | None = None
@@ -205,7 +205,7 @@ class Task:
     atol: float = 0.0
     """Absolute tolerance for floats (see `refute.sandbox.equality`)."""
     checker: str | None = None
-    """How outputs are compared where equality is not the rule: a name in `equality.CHECKERS` for
+    """Comparison of outputs where equality is not the rule: a name in `equality.CHECKERS` for
     calls, in `printed.PRINTED` for what is printed (there None is "tokens")."""
     seconds: float = 2.0
     """CPU seconds that a test may use. One that sleeps is stopped after twice as long and one."""

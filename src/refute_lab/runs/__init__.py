@@ -91,7 +91,7 @@ class Schema(Generic[R]):
     version: int = 1
     """Counted up where a field is added that older versions must not overlook, or changes."""
     flaw: Callable[[R], str] = lambda record: ""
-    """What is wrong with a record whose fields have their types; "" where nothing is."""
+    """Flaw of a record whose fields have their types; "" where nothing is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ class Journal(Generic[R]):
         self.path = directory / JOURNAL
         self.records: dict[str, R | ErrorRecord] = {}
         self.begun = False
-        """Whether the run was started now, not resumed."""
+        """True: the run was started now, not resumed."""
         wanted = json.loads(json.dumps(dict(settings)))
         try:
             directory.mkdir(parents=True, exist_ok=True)

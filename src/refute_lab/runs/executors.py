@@ -82,7 +82,7 @@ class Workers:
     jobs: int | None = None
     """Workers at most; None: as many as it deems right."""
     place: str = ""
-    """What follows the name: `--executor NAME:PLACE`."""
+    """Text after the name: `--executor NAME:PLACE`."""
     memory: int = 0
     """Bytes that a worker may well need; 0: not known."""
 
@@ -227,7 +227,7 @@ class Ending:
     """The units that are left without a result."""
 
     put_off: list[Exception] = field(default_factory=list)
-    """What each unit that has to wait is waiting for."""
+    """Exceptions of the units that have to wait."""
     failed: int = 0
     """Their records say why."""
 

@@ -49,7 +49,7 @@ class Program:
     source: str
     task: Task | Named
     partial: bool
-    """Whether the reward is the share of tests that are passed."""
+    """True: the reward is the share of tests that are passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Trial:
 
 
 Asked = Program | Trial
-"""What a sandbox is asked for."""
+"""Request to a sandbox."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Grade(msgspec.Struct, forbid_unknown_fields=True):
     dataset: str = ""
     problem: str = ""
     partial: bool = False
-    """Whether the reward is the share of tests that are passed."""
+    """True: the reward is the share of tests that are passed."""
 
 
 class GradeBatch(msgspec.Struct, forbid_unknown_fields=True):
@@ -232,7 +232,7 @@ EVERYBODY = "everybody"
 _SHORTEST = 16
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
-"""What a header may hold as a bearer's token (RFC 6750)."""
+"""Pattern of a bearer's token in a header (RFC 6750)."""
 
 
 class Tokens:
@@ -420,9 +420,9 @@ class Line:
         self.most = most
         self.running = 0
         self.seconds = 0.0
-        """What a job takes, the mean of the last ones."""
+        """Seconds that a job takes, the mean of the last ones."""
         self._tenants: OrderedDict[str, deque[_Request]] = OrderedDict()
-        """Who has jobs in the line, who is next first; the same for the requests of each."""
+        """Tenants with jobs in the line, the next first, and their requests in the same order."""
         self._begun: set[asyncio.Task[None]] = set()
 
     @property

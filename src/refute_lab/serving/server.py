@@ -132,7 +132,7 @@ class Verdicts:
         self.line = line
         self.measures = Measures(line)
         self.fit = True
-        """Whether the last program that was to be graded found a sandbox."""
+        """True: the last program that was to be graded found a sandbox."""
         self._grader = grader
         self._bounds = bounds
         self._data = data
@@ -335,7 +335,7 @@ _HERE = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?", re.IGNORECASE)
 
 
 def _tenant(service: Service, request: Request) -> str:
-    """Who asks. Raises `Refused`."""
+    """Return the tenant that asks. Raises `Refused`."""
     headers = request.headers
     if not len(service.tokens) and (
         "origin" in headers or not _HERE.fullmatch(headers.get("host", ""))

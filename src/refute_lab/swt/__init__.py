@@ -43,7 +43,7 @@ class PatchedState:
     """Test files to run, those of them that are there and hold tests."""
     counted: Mapping[str, Sequence[int]] = field(default_factory=dict)
     touched: tuple[str, ...] = ()
-    """What the fix changes, here or in the state that this one is compared with."""
+    """Files that the fix changes, here or in the state that this one is compared with."""
     import_only: bool = False
     """Import the files, with what their runner loads for them, and run no test."""
     kept: bool = True
@@ -254,8 +254,8 @@ Status = Literal[
     "no_test_ran",
     "passes_before",
 ]
-"""Why a prediction succeeded or not, in the order of precedence (`success` needs none of the rest
-up to `crashed`). Infrastructure trouble has no status: it is an exception, and an error record."""
+"""Result of a prediction, in the order of precedence (`success` needs none of the rest up to
+`crashed`). Infrastructure trouble has no status: it is an exception, and an error record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +279,7 @@ class Verdict:
     """Files that cannot be imported on the fixed code, because of the patch."""
     remarks: tuple[str, ...] = ()
     fails_before: bool = False
-    """Whether anything of the patch fails on the original code: a test, a file that cannot be
+    """True: anything of the patch fails on the original code: a test, a file that cannot be
     imported there (nor on the fixed code, so that no test of it is known), a run that does not end.
     The first version of the paper takes any such error for F (section 3.1)."""
 
@@ -449,7 +449,7 @@ def combined(reports: Sequence[TestReport], *, best: bool) -> Combined:
 
 
 Executable = Literal["own", "golden", "printed"]
-"""How the executable lines of a golden patch are found; see above."""
+"""Way to find the executable lines of a golden patch; see above."""
 
 Line = tuple[str, int]
 """A file and a 1-based line number."""

@@ -55,13 +55,13 @@ class PullRecord:
 
     id: str
     dropped: str | None = None
-    """Why it is not part of the benchmark (one of `build.REASONS`)."""
+    """Reason that it is not part of the benchmark (one of `build.REASONS`)."""
     golden: ByKind | None = None
     """The golden tests."""
     existing: ByKind | None = None
     """In its first run: what these files held before."""
     environment: dict[str, Any] | None = None
-    """What it ran in, as the row names it."""
+    """Environment that it ran in, as the row names it."""
     timeout: Number = 0.0
     """Seconds that it was given."""
     seconds: Number = 0.0
@@ -347,7 +347,7 @@ REASONS = {
     "no test fails before and passes after": 3,
     "not in every run": 3,
 }
-"""Why a pull request is dropped, and the stage that drops it."""
+"""Reason that a pull request is dropped -> the stage that drops it."""
 
 
 @dataclass(frozen=True, slots=True)

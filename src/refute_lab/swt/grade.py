@@ -70,7 +70,7 @@ class Terms:
     tests_only: bool = False
     """Drop what a patch does to files that are no tests."""
     executable: Executable = "own"
-    """Which lines of the golden patch ΔC counts (`refute_lab.swt`)."""
+    """Lines of the golden patch that ΔC counts (`refute_lab.swt`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ class FixGrade:
     broken: tuple[str, ...] = ()
     """Those of them that do not pass with the fix."""
     by_lists: bool | None = None
-    """Whether all of the dataset's FAIL_TO_PASS and PASS_TO_PASS that have results here pass; None:
+    """True: all of the dataset's FAIL_TO_PASS and PASS_TO_PASS that have results here pass; None:
     no golden test was run with the fix, or none is listed."""
     left_out: tuple[str, ...] = ()
     """Files of the fix that are tests or their runner's."""
@@ -259,7 +259,7 @@ class RepairSettings:
 
     dataset: str
     predictions: str
-    """Where they were read from; `gold`: the golden patches."""
+    """File that they were read from; `gold`: the golden patches."""
     model: str
     """`model_name_or_path` of the predictions."""
     timeout: float = 1800.0
@@ -401,11 +401,11 @@ class FilterSettings:
 
     dataset: str
     fixes: str
-    """Where the fixes were read from."""
+    """File that the fixes were read from."""
     fixer: str
     """Their `model_name_or_path`."""
     tests: str
-    """What generated the tests: method and model."""
+    """Generator of the tests: method and model."""
     timeout: float = 1800.0
     """Wall-clock seconds for one run of tests."""
     workspace: Backend = "local"
@@ -591,9 +591,9 @@ class FilterRun:
     folder: Path
     dataset: str
     fixer: str
-    """What proposed the fixes."""
+    """Method that proposed the fixes."""
     tests: str
-    """What generated the tests."""
+    """Generator of the tests."""
     judged: tuple[Judgement, ...]
     errors: Mapping[str, str]
     """Instances without a judgement, with the reason."""
@@ -604,7 +604,7 @@ class FilterRun:
 
     @property
     def title(self) -> str:
-        """Who proposed and who filtered."""
+        """Return the names of the proposer and of the filter."""
         return f"{self.fixer}, filtered by {self.tests}"
 
 

@@ -57,7 +57,7 @@ class GradedRun:
     """Errors included."""
     model: str | None = None
     given: tuple[str, ...] = ()
-    """What the method was given besides the issue and the repository (Table 5), in words."""
+    """Inputs of the method besides the issue and the repository (Table 5), in words."""
     work: tuple[PredictionRecord | ErrorRecord, ...] = ()
     """Records of `refute bench`, one per instance; () where the predictions came from elsewhere."""
     samples: tuple[Grades, ...] = ()

@@ -64,7 +64,7 @@ from refute_lab.swt.grade import (
 from refute_lab.swt.workspaces import spawner
 
 PatchType = Literal["vanilla", "fuzzy", "custom"]
-"""How `model_patch` is read: as a diff for `git apply`; as a diff whose numbers and context are
+"""Reading of `model_patch`: as a diff for `git apply`; as a diff whose numbers and context are
 hints; as blocks of SWT-Bench's custom diff."""
 
 
@@ -284,13 +284,13 @@ class GradingSettings:
 
     dataset: str
     predictions: str
-    """Where they were read from; `gold`: the golden tests."""
+    """File that they were read from; `gold`: the golden tests."""
     model: str
     """`model_name_or_path` of the predictions."""
     terms: Terms
     workspace: Backend = "local"
     types: tuple[PatchType, ...] = ("vanilla",)
-    """How the predictions are read: the first type that gives a patch which applies."""
+    """Readings of the predictions: the first type that gives a patch which applies."""
 
     def header(
         self, tasks: Sequence[GradingTask], started: Mapping[str, Any] | None = None

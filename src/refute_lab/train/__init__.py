@@ -119,7 +119,7 @@ class _OnTop(TrainSettings):
     """The folder of an adapter (of `sft`) that is trained further, and that the reference model
     has; "": a new one on the model as it is."""
     beta: float = 0.1
-    """How much it costs to leave the reference model."""
+    """Cost of leaving the reference model."""
 
     def __post_init__(self) -> None:
         """Raises `InputError` for a value that makes no sense."""
@@ -149,7 +149,7 @@ class GrpoSettings(_OnTop):
     temperature: float = 1.0
     """Of the generated answers."""
     attack_credit: float = 0.0
-    """What a test is paid that attacks, but whose output is wrong; one that is both is paid 1."""
+    """Pay for a test that attacks, but whose output is wrong; one that is both is paid 1."""
     right_credit: float = 0.0
     """What a test is paid whose output is right, but that does not attack."""
     reward: str = "verdict"

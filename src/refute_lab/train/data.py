@@ -143,7 +143,7 @@ class TaskRecord:
     id: str
     status: Literal["done"] = "done"
     dropped: dict[str, Count] = field(default_factory=dict)
-    """Why tries fell out -> how many."""
+    """Reason that tries fell out -> their number."""
     faults: tuple[Fault, ...] = ()
     """Of stage I."""
     kept: tuple[AttackingInput, ...] = ()

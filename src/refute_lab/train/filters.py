@@ -207,9 +207,9 @@ class Raw:
     id: str
     description: str
     answer: str
-    """What holds the solution: an answer in a chat, or source code."""
+    """Text that holds the solution: an answer in a chat, or source code."""
     chat: bool
-    """Whether `answer` is prose with code in it."""
+    """True: `answer` is prose with code in it."""
     entry_point: str | None = None
     licence: str = ""
     origin: str = ""

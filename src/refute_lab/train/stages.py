@@ -350,7 +350,7 @@ class AttackingInput:
     """Source of what the reference returns."""
     by: Literal["model", "search"]
     answer: str = ""
-    """What the model wrote up to and with its call."""
+    """Text of the model up to and with its call."""
 
 
 @dataclass(slots=True)
@@ -467,13 +467,13 @@ class Told:
     """Outcomes of reference and fault on one input."""
 
     reason: str = ""
-    """Why it gives no unit test."""
+    """Reason that it gives no unit test."""
     output: str | None = None
     """Source of what the reference returns, where it does give one."""
     attacks: bool | None = None
     """None: there is no verdict."""
     expected: Expected | None = None
-    """What the reference returns; None: it does not take the input, or there is no verdict."""
+    """Output of the reference; None: it does not take the input, or there is no verdict."""
 
 
 async def _told_apart(

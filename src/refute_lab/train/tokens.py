@@ -29,9 +29,9 @@ class Example:
     """One row of training data."""
 
     prompt: str
-    """What the user says."""
+    """Text of the user."""
     completion: str
-    """What the assistant answers."""
+    """Answer of the assistant."""
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -197,7 +197,7 @@ class Estimate:
     memory_gib: float | None
     """Of each device; None: not known."""
     assumption: str = ""
-    """What the tokens rest on, where they are not counted."""
+    """Assumption behind the tokens, where they are not counted."""
 
 
 def rows_seen(rows: int, steps: int, batch: int) -> int:

@@ -65,7 +65,7 @@ class FaultyProgram:
     model: str
     pass_rate: float
     error: str
-    """What most of the failed tests see: "wrong output", "raises NAME", "time", "memory", ..."""
+    """Most frequent failure of the tests: "wrong output", "raises NAME", "time", "memory", ..."""
 
 
 def written_programs(records: Iterable[FunctionRecord]) -> dict[str, list[str | None]]:

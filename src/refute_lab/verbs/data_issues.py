@@ -266,7 +266,7 @@ class StatisticsResult(Tabled):
     repositories: Mapping[str, int] = field(default_factory=dict)
     """Repository -> its instances (Figure 2), the largest first."""
     changes: Mapping[str, int] = field(default_factory=dict)
-    """What golden tests do to tests (section 4.1) -> instances."""
+    """Kind of change to tests by golden tests (section 4.1) -> instances."""
 
     def tables(self) -> list[Grid]:
         """Table 1, Figure 2, and what golden tests do to tests."""

@@ -78,7 +78,7 @@ class GradeResult(Shown):
     directory: Path
     """The run's folder."""
     columns: Columns = "later"
-    """Whose definitions the printed table has."""
+    """Definitions of the printed table."""
 
     @property
     def summary(self) -> Summary:

@@ -506,7 +506,7 @@ _DATA = {
     "dpo": ("preferences.jsonl", "pairs"),
     "grpo": ("problems.jsonl", "problems"),
 }
-"""What each training reads of the folder of `training_data`, and what is in it."""
+"""Files that each training reads of the folder of `training_data`, and what is in it."""
 
 
 # -- the commands ----------------------------------------------------------------------------------

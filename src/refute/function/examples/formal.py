@@ -30,7 +30,7 @@ LOOSE_NAMES: dict[str, Any] = {
     "null": None,
     "none": None,
 }
-"""How other languages and prose spell Python's constants."""
+"""Spellings in other languages and in prose of Python's constants."""
 STRING = re.compile(
     r"(?:[rbRB]{0,2})"
     r"(?:'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\""

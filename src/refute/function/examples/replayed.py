@@ -48,11 +48,11 @@ _PATIENT = Limits(cpu=2.0, wall=4.0, stop_after=1)
 _OTHER = Limits(cpu=2.0, wall=4.0, seed=1, elsewhere=True)
 """The second look: other hashes, other random numbers, other surroundings."""
 _QUICK = Limits(cpu=0.12, wall=1.0)
-"""What a test may take that thousands of candidates are run on."""
+"""Limits of a test that thousands of candidates are run on."""
 
 
 Row = tuple[str, "str | None", bool]
-"""What an example showed: see `DoctestSession`."""
+"""Observation of an example: see `DoctestSession`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Replayed:
     unending: tuple[Invocation, ...] = ()
     """Of the tests, what was seen not to end."""
     green: bool = False
-    """Whether there are tests, and all pass, so that they were looked at no further."""
+    """True: there are tests, and all pass, so that they were looked at no further."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -304,7 +304,7 @@ _MISSING = {
     "SyntaxError": "it is not Python of this version",
 }
 _FORBIDDEN = {"PermissionError", "ConnectionError", "gaierror", "MaxRetryError", "URLError"}
-"""What a program raises that asks for the network, or for another process, here."""
+"""Exceptions of a program that asks for the network, or for another process, here."""
 _PACKAGE = {"ImportError", "ModuleNotFoundError"}
 
 
@@ -359,7 +359,7 @@ def _bare(text: str) -> list[str]:
 
 
 _OBJECT = re.compile(r"(?s)[A-Za-z_][\w.]*\(.*\)\s*")
-"""How most objects are represented: `Point(x=1, y='a')`."""
+"""Usual representation of an object: `Point(x=1, y='a')`."""
 
 
 def _spelt(text: str) -> str:

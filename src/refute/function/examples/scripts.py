@@ -38,14 +38,14 @@ class DoctestStep:
     line: int
     """In the module."""
     direct: bool
-    """Whether it names the function."""
+    """True: it names the function."""
     depends: bool
-    """Whether it names the function, or shows what came of an example that does."""
+    """True: it names the function, or shows what came of an example that does."""
     reads: frozenset[str] = frozenset()
     binds: frozenset[str] = frozenset()
     imports: frozenset[str] = frozenset()
     acts: bool = True
-    """Whether it may change what it reads: it is more than a definition or an import."""
+    """True: it may change what it reads: it is more than a definition or an import."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class DoctestScript:
 
     text: str
     own: bool
-    """Whether it is the function's own docstring."""
+    """True: it is the function's own docstring."""
     steps: tuple[DoctestStep, ...]
     first: int
     """The line of the module on which the text starts."""
@@ -62,7 +62,7 @@ class DoctestScript:
     """Steps at the start that import what the examples forgot to."""
     skipped: int = 0
     caller: str = ""
-    """Whose docstring it is, where that is another function, one that calls the function."""
+    """Another function, which calls the function, if the docstring belongs to it."""
 
 
 @lru_cache(maxsize=4096)  # of all functions of a module first, then of each
@@ -263,7 +263,7 @@ class _Names:
     aliases: set[str] = field(default_factory=set)
     """Names under which it imports the function."""
     attribute: bool = False
-    """Whether it names the function as an attribute."""
+    """True: it names the function as an attribute."""
     attributes: set[str] = field(default_factory=set)
     acts: bool = False
 

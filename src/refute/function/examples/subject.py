@@ -25,7 +25,7 @@ class CalledAs:
     attribute: str
     """`cart.total(...)`, `shop.total(...)`."""
     held: str
-    """What its module holds: the function itself, or the class."""
+    """Object in its module: the function itself, or the class."""
     method: bool
     operator: bool
     """A special method but the constructor: operators, loops and built-in functions call it."""

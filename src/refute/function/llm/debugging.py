@@ -85,17 +85,17 @@ class Revision:
     code: str
     conversation: tuple[Message, ...]
     certain: SuiteRun
-    """What it does on the certain tests."""
+    """Outcomes on the certain tests."""
     trial: SuiteRun | None = None
-    """What it does on the suite; None: it has none (yet)."""
+    """Outcomes on the suite; None: it has none (yet)."""
     answer: str = ""
     """The model's answer that it was read from."""
     feedback: str = ""
-    """What was said of the version before it."""
+    """Feedback on the version before it."""
     shown: UnitTest | None = None
     """The failing test that this was, if it was one."""
     unreadable: Unreadable | None = None
-    """Why the answer holds no program: the code is then that of the version before."""
+    """Reason that the answer holds no program: the code is then that of the version before."""
 
     @property
     def passed(self) -> int:
@@ -139,7 +139,7 @@ class Rounds:
     unchanged: bool = False
     """Take code that is as it was before, too (`DebugOptions.ties`)."""
     better: Callable[[Revision, Revision], bool] = always
-    """Whether what a version does on the suite is enough: see `combinators.backtrack`."""
+    """Test whether a version's outcomes on the suite are enough: see `combinators.backtrack`."""
     edits: list[EditRound] = field(default_factory=list)
 
     def accept(self, before: Revision, after: Revision) -> bool:

@@ -415,7 +415,7 @@ class Sampler:
     ask: Asker
     sampling: Sampling
     drawn: dict[tuple[Message, ...], int] = field(default_factory=dict)
-    """How many samples of a request are drawn or reserved."""
+    """Number of samples of a request that are drawn or reserved."""
 
     def reserve(self, request: Sequence[Message], n: int) -> int:
         """Number of the first of `n` samples that only the caller draws."""

@@ -106,7 +106,7 @@ class Unreadable(StrEnum):
     NO_OUTPUT = "no-output"
     """No expected output."""
     NO_VALUE = "no-value"
-    """What is written is not a literal, and evaluating it gave no value."""
+    """The text is not a literal, and evaluating it gave no value."""
     EXCEPTION = "exception"
     """An exception is expected, which `Options.raises` does not admit."""
     NO_VERDICT = "no-verdict"
@@ -140,7 +140,7 @@ class Vote(Ballot[Output]):
     unreadable: tuple[tuple[Unreadable, int], ...] = ()
     """Samples that were votes for nothing, by kind."""
     continued: bool = False
-    """Whether the model continued its own answer; else it was asked a question."""
+    """True: the model continued its own answer; else it was asked a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class Attempt:
     stated: Output | None = None
     """The output that was written together with the input."""
     unreadable: Unreadable | None = None
-    """Why there is no call, or where there is one, no stated output."""
+    """Reason that there is no call or no stated output."""
     vote: Vote | None = None
     test: UnitTest | None = None
     """The unit test, where it was kept."""
@@ -179,7 +179,7 @@ class EditRound:
     """One round of debugging."""
 
     round: int
-    """From 1."""
+    """Counted from 1."""
     answer: str
     code: str | None
     """The whole edited module; None: the answer holds no program."""

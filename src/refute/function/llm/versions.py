@@ -35,15 +35,15 @@ class Version:
     code: str
     origin: Literal["given", "model", "search"]
     certain: SuiteRun
-    """What it does on the certain tests."""
+    """Outcomes on the certain tests."""
     trial: SuiteRun
-    """What it does on the generated tests."""
+    """Outcomes on the generated tests."""
     answer: str = ""
     """The model's answer that it was read from."""
     edits: tuple[str, ...] = ()
-    """What a search has changed, one line each."""
+    """Changes by a search, one line each."""
     behaviour: tuple[Outcome, ...] = ()
-    """What it does on the inputs that versions are told apart by."""
+    """Outcomes on the inputs that versions are told apart by."""
 
     @property
     def plausible(self) -> bool:
@@ -188,7 +188,7 @@ class Input:
     call: Invocation
     proposal: ProposedTest
     own: bool
-    """Whether the model proposed it; else it is a neighbour that the engine made."""
+    """True: the model proposed it; else it is a neighbour that the engine made."""
     attempt: Attempt | None = None
     """The vote on its output, where there was one."""
 
@@ -261,7 +261,7 @@ class FixAnswer:
     answer: str
     version: Version | None
     unreadable: Unreadable | None
-    """Why there is no version."""
+    """Reason that there is no version."""
 
 
 def suite_of(

@@ -102,7 +102,7 @@ class Member:
     certain: SuiteRun
     answer: str = ""
     lines: tuple[str, ...] = ()
-    """What a search has changed."""
+    """Changes by a search."""
     row: list[Outcome] = field(default_factory=list)
 
     @property
@@ -146,10 +146,10 @@ class _Council:
     editor: Sampler
     writer: Sampler
     given: SuiteRun
-    """What the code under test does on the certain tests."""
+    """Outcomes of the code under test on the certain tests."""
     calls: list[Invocation] = field(default_factory=list)
     before: list[Outcome] = field(default_factory=list)
-    """What the code under test does on them."""
+    """Outcomes of the code under test on them."""
     members: list[Member] = field(default_factory=list)
     written: list[str | None] = field(default_factory=list)
     unreadable: list[EditRound] = field(default_factory=list)

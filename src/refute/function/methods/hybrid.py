@@ -134,7 +134,7 @@ class _Work:
     inputs: list[Input] = field(default_factory=list)
     """The model's own first."""
     tries: list[Attempt | Input] = field(default_factory=list)
-    """What the model proposed, in its order; what can be used is one of `inputs`."""
+    """Proposals of the model, in its order; a usable one is also in `inputs`."""
     mutants: list[list[Outcome]] = field(default_factory=list)
     readings: list[FixAnswer] = field(default_factory=list)
     """The fixes that the model wrote since the last round."""

@@ -47,7 +47,7 @@ _LIBRARY_NAMES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("exc", "err", "error", "exception", "excvalue"), _ERRORS),
     **dict.fromkeys(("fp", "fileobj", "stream", "buf", "buffer"), _STREAMS),
 }
-"""What parameters of which nobody says more are for, by habit."""
+"""Usual meanings of parameters of which nobody says more."""
 STRAYING = 0.1
 """Share of rows with an argument of any type: what code does with it may be what changed."""
 MOST_MENTIONED = 40

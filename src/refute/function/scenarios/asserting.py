@@ -25,7 +25,8 @@ _VIEWS = {
     "dict_items": "dict({})", "odict_items": "dict({})", "mappingproxy": "dict({})",
     "memoryview": "bytes({})", "StringIO": "{}.getvalue()", "BytesIO": "{}.getvalue()",
 }  # fmt: skip
-"""What makes a comparable value of those that the codec shows by parts that are no attributes."""
+"""Expression that makes a comparable value of those that the codec shows by parts that are no
+attributes."""
 _VIEWED = ("items", "content", "bytes")
 _TOLERANCE = ", rel=1e-7, abs=1e-6"
 """The sandbox's (`refute.sandbox.equality`)."""

@@ -29,7 +29,7 @@ class Style:
 
     kind: Literal["pytest", "unittest"] = "pytest"
     annotated: bool = False
-    """Whether test functions say ``-> None``."""
+    """True: test functions say ``-> None``."""
     width: int = 88
 
 
@@ -42,7 +42,7 @@ class Context:
     coroutines: frozenset[str] = frozenset()
     """Names of its coroutine functions and methods: ``fetch``."""
     stated: bool = False
-    """Whether somebody states the value: floats are close then as they are to the sandbox."""
+    """True: somebody states the value: floats are close then as they are to the sandbox."""
 
     @classmethod
     def of(cls, text: str, *, stated: bool = False) -> Context:
@@ -320,7 +320,7 @@ class _Place:
     index: int | None
     node: ast.expr
     wish: str
-    """What to call it."""
+    """Wished name."""
 
 
 class _Awaited(ast.NodeTransformer):

@@ -49,7 +49,7 @@ class Signature:
     returns: TypeHint = ANY
     file: str | None = None
     qualname: str | None = None
-    """Where and as what it is defined, where it is written in Python."""
+    """Module and name of its definition, where it is written in Python."""
 
     @property
     def required(self) -> tuple[Parameter, ...]:
@@ -77,7 +77,7 @@ class ClassInfo:
     methods: dict[str, Signature]
     attributes: frozenset[str]
     make: Signature | None
-    """How it is called; None for an enum."""
+    """Signature of its call; None for an enum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Described:
 
     names: dict[str, Signature] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
-    """Why a name that was asked for could not be described."""
+    """Name that was asked for -> reason that it could not be described."""
     classes: dict[str, ClassInfo] = field(default_factory=dict)
     places: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """A class's bare name -> the ids of the classes of that name."""

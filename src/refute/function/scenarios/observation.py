@@ -42,19 +42,19 @@ class Observation:
     """"returned", "raised", "setup" (a statement before raised), "cut short" (a limit, a crash),
     "unloaded" (the program itself did not load) or "not run"."""
     value: Any = None
-    """What it returned; of an iterator `Iterated`."""
+    """Returned value; of an iterator `Iterated`."""
     error: str = ""
     """Type of the exception, or why it was cut short."""
     bases: tuple[str, ...] = ()
     message: str = ""
     inside: bool = False
-    """Whether the program under test was on the exception's way."""
+    """True: the program under test was on the exception's way."""
     changed: tuple[tuple[str, Any, Any], ...] = field(default=())
     """(what, before, after) of the receiver and the arguments that the call changed."""
     printed: str = ""
     lines: frozenset[int] = frozenset()
     step: int = -1
-    """Which statement before raised, where one did."""
+    """Index of the statement before that raised, if one did."""
 
     @property
     def answered(self) -> bool:

@@ -128,7 +128,7 @@ class Proposer:
     known: Sequence[Scenario] = ()
     seed: int = 0
     instances: Mapping[str, Sequence[Piece]] = field(default_factory=dict)
-    """How tests make objects of a class, by its id."""
+    """Expressions by which tests make objects of a class, by its id."""
     _tries: dict[tuple[str, str], Tries] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
     _bounds: Bounds = field(default_factory=Bounds)

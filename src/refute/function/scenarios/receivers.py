@@ -79,7 +79,7 @@ class Receivers:
     tries: Mapping[tuple[str, str], Tries]
     texts: Texts
     instances: Mapping[str, Sequence[Piece]]
-    """How tests make objects of a class, by its id."""
+    """Expressions by which tests make objects of a class, by its id."""
     _rows: dict[str, list[Row]] = field(default_factory=dict)
     _instances: list[Piece] | None = None
     _making: Iterator[Row] = field(default_factory=lambda: iter(()))

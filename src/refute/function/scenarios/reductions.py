@@ -19,7 +19,7 @@ from refute.source.literals import NotLiteral, read_literal
 from refute.source.syntax import bound_names, read_names
 
 Path = tuple[str | int, ...]
-"""Where a node is: ("body", 0, "value", "args", 1)."""
+"""Path to a node: ("body", 0, "value", "args", 1)."""
 Edit = tuple[tuple[Path, ast.AST | None], ...]
 """New nodes for places; None: the item of the list is dropped."""
 Size = tuple[int, int, int, int, int]

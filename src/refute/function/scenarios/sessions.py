@@ -59,11 +59,12 @@ class Step:
 
     scope: Scope
     node: ast.stmt | None = None
-    """What a set-up can repeat; None: it cannot, nor can whatever needs the names it binds."""
+    """Statement for a set-up; None: a set-up cannot repeat it, nor whatever needs the names it
+    binds."""
     looked: tuple[ast.expr, ...] = ()
-    """Where calls are looked for."""
+    """Expressions in which calls are looked for."""
     tested: bool = True
-    """Whether calls are looked for in it at all."""
+    """True: calls are looked for in it at all."""
     binds: frozenset[str] = frozenset()
     changes: frozenset[str] = frozenset()
     """Names whose objects it may change."""

@@ -83,7 +83,7 @@ class ProjectRepair:
 
     suite: Suite
     file: str
-    """Where the code stands in the project."""
+    """Path of the code in the project."""
     jobs: int
     most: int = MOST
     """Edits that are tried, of those that there is time for."""

@@ -32,7 +32,8 @@ __all__ = [
 
 
 ROOM = 4_000
-"""How many values a drawn one may hold in all: what nests deep would else double at each level."""
+"""Number of values that a drawn one may hold in all: what nests deep would else double at each
+level."""
 
 
 class Part(Protocol):
@@ -272,7 +273,7 @@ class Mappings:
     shortest: int
     longest: int
     fields: tuple[tuple[Any, Domain], ...] = ()
-    """When not empty, records: every dictionary has these keys, each with its own domain."""
+    """If not empty, records: every dictionary has these keys, each with its own domain."""
 
     def accepts(self, value: Any) -> bool:
         """Return whether the value belongs to this part of the domain."""

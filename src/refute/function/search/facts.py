@@ -65,7 +65,7 @@ class Vocabulary:
     required: dict[str, int] = field(default_factory=dict)
     """Function -> arguments without which it cannot be called."""
     kinds: tuple[ast.expr, ...] = ()
-    """What `isinstance` asks for somewhere, and the types of plain values."""
+    """Classes that `isinstance` asks for somewhere, and the types of plain values."""
 
 
 def vocabulary(tree: ast.Module, entry_point: str) -> Vocabulary:
@@ -357,7 +357,7 @@ class CodeFacts:
     atoms: tuple[ast.expr, ...]
     """Conditions of the program without `and`, `or`, `not`."""
     around: Vocabulary
-    """What the whole module offers."""
+    """Names of the whole module."""
     unread: dict[int, tuple[str, ...]]
     """Id of a function -> its parameters that it never reads."""
     unspread: dict[int, tuple[str | None, str | None]]

@@ -52,7 +52,7 @@ class Repair:
     tests: tuple[UnitTest, ...]
     """Failing ones first."""
     outcomes: tuple[Outcome, ...]
-    """What the code under test did with each of `tests`."""
+    """Outcomes of the code under test on each of `tests`."""
     passed: tuple[bool, ...]
     survivors: list[TrialResult] = field(default_factory=list)
     """Every edited program that passed all tests, in the order found."""

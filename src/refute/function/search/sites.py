@@ -38,7 +38,7 @@ class Site:
     node: ast.expr
     context: Scope
     parents: tuple[ast.AST, ...] = ()
-    """From the statement's expression down to the owner."""
+    """Nodes from the statement's expression down to the owner."""
 
     def change(self, new: object) -> Change:
         """The change that puts `new` in the place of the expression."""

@@ -23,10 +23,10 @@ class Texts:
     shortest: int
     longest: int
     vocabulary: tuple[str, ...] = ()
-    """When not empty, strings are words of it (several with `separator`, one without)."""
+    """If not empty, strings are words of it (several with `separator`, one without)."""
     separator: str = ""
     layouts: frozenset[str] = frozenset()
-    """When not empty, `layout(s)` must be one of them: "9/9", "9-9-9", "9 a a 9 a"."""
+    """If not empty, `layout(s)` must be one of them: "9/9", "9-9-9", "9 a a 9 a"."""
     balanced: bool = False
     seen: tuple[str, ...] = ()
     marks: tuple[int, ...] = ()

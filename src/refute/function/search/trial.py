@@ -91,12 +91,12 @@ class Trial:
     max_candidates: int | None = None
     fuel: int = 20_000
     patient: bool = False
-    """Whether candidates get ten times as much time."""
+    """True: candidates get ten times as much time."""
     tried: int = 0
     focus: ast.Module = field(init=False)
     """The part of `tree` that the function may use: what is worth editing."""
     late: bool = False
-    """Whether time was up before all that was asked for had run."""
+    """True: time was up before all that was asked for had run."""
     once: float = 0.0
     """Seconds that loading the code under test and running the tests took."""
     tree: ast.Module = field(init=False)

@@ -104,7 +104,7 @@ class Parts:
 
     tree: ast.Module
     needed: Callable[[ast.stmt], bool]
-    """Which statements of the top level are executed at all."""
+    """Test for statements of the top level that are executed."""
     as_text: bool = False
     """The parts are source: the sandbox runs another version of Python."""
     _at: dict[int, int] = field(default_factory=dict)

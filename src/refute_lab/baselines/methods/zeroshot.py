@@ -129,7 +129,7 @@ class ReadAnswer:
     patch: str
     """Unified diff, made by us from the answer's edits; "" where nothing of it could be used."""
     problems: tuple[str, ...] = ()
-    """What could not be used, a line each."""
+    """Unusable parts, a line each."""
     context_tokens: int = CONTEXT_TOKENS
     """Tokens of the repository that the prompt had room for."""
 

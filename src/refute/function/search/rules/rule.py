@@ -68,10 +68,10 @@ class Rule:
     examples: tuple[tuple[str, str], ...]
     """Faulty and right body of `def f(a, b, items)`: what the rule is for, and its test."""
     few: bool
-    """Whether it exchanges, turns round or moves what is there: the few variants at a place are the
+    """True: it exchanges, turns round or moves what is there: the few variants at a place are the
     same whatever the code around holds."""
     ordered: bool
-    """Whether its rows already say which of the variants is likeliest."""
+    """True: its rows already say which of the variants is likeliest."""
 
 
 RULES: dict[str, Rule] = {}
