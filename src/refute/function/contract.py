@@ -85,7 +85,7 @@ class Ran:
     """Of the exception that ended it."""
     message: str = ""
     trail: tuple[Line, ...] = ()
-    """Where the exception went through the project, outermost first."""
+    """The exception's way through the project, outermost first."""
     lacks: bool = False
     """True if the project raised it because an import had failed."""
 

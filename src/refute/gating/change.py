@@ -43,7 +43,7 @@ class Change:
     patch: str
     """Patch from `base` to `head`, without renames."""
     is_working_tree: bool = True
-    """Whether the state after is what lies in the checkout now."""
+    """True if the state after is the one that lies in the checkout now."""
 
     @cached_property
     def parts(self) -> tuple[str, str, str]:

@@ -259,7 +259,7 @@ class _Data(msgspec.Struct):
 
 
 def question_of(item: Item, prompt: str) -> str:
-    """What a model is asked about a problem; `prompt`: the template's name."""
+    """The question to a model about a problem; `prompt`: the template's name."""
     problem = item.problem
     seen = {name: getattr(problem, name) for name in ("signature", "description", "entry_point")}
     if prompt == "write_asserts":

@@ -46,7 +46,7 @@ class SuiteReward:
     valid: int
     """Of these: that hold for every right program, and can fail."""
     reason: str = ""
-    """Why nothing is paid, in one line."""
+    """The reason why nothing is paid, in one line."""
 
 
 def grade_suite(

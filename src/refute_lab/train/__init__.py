@@ -151,7 +151,7 @@ class GrpoSettings(_OnTop):
     attack_credit: float = 0.0
     """Pay for a test that attacks, but whose output is wrong; one that is both is paid 1."""
     right_credit: float = 0.0
-    """What a test is paid whose output is right, but that does not attack."""
+    """Pay of a test whose output is right, but that does not attack."""
     reward: str = "verdict"
     """`verdict`: of one test, by the reference. `cure`, `utrl`: of a suite, by the field `programs`
     of each row (`refute_lab.rewards.suites`)."""

@@ -55,7 +55,7 @@ class Cheat:
 
     name: str
     what: str
-    """How it cheats, in one line."""
+    """The cheat, in one line."""
     source: str
     twin: str
     """Does the work by the same means: it must be paid."""

@@ -185,7 +185,7 @@ class Solution:
     code: str | None
     """The module with the program in it."""
     unreadable: Unreadable | None = None
-    """Why there is none."""
+    """The reason why there is none."""
 
 
 async def draw_solutions(

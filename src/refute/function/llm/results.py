@@ -31,7 +31,7 @@ class SuiteRun:
     tests: tuple[UnitTest, ...]
     outcomes: tuple[Outcome, ...]
     verdicts: tuple[bool, ...]
-    """Whether it passes each test."""
+    """True for each test that it passes."""
 
     @property
     def passed(self) -> int:

@@ -47,7 +47,7 @@ class Vocabulary:
     """Pieces of a module, those of the likest functions first."""
 
     takers: tuple[ast.expr, ...] = ()
-    """What is called with one argument somewhere; the functions that need one; what is imported."""
+    """Functions called with one argument somewhere, those that need one, those imported."""
     methods: tuple[str, ...] = ()
     """Methods that are called without arguments."""
     keywords: dict[str, tuple[ast.keyword, ...]] = field(default_factory=dict)

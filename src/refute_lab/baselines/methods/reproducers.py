@@ -79,7 +79,7 @@ class _Author:
     options: PromptOptions
     steps: list[dict[str, Any]] = field(default_factory=list)
     _asked: Counter[str] = field(default_factory=Counter)
-    """How often each prompt was put: again, it gets another answer."""
+    """Number of times that each prompt was put: again, it gets another answer."""
 
     async def ask(
         self,

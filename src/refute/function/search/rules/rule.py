@@ -63,7 +63,7 @@ class Rule:
 
     kind: str
     weight: float
-    """How likely an edit of this kind is the fix, beside one of another kind at its place: counted
+    """Odds of an edit of this kind against one of another kind at its place: counted
     in the histories of public projects by `benchmarks/bug_fixes.py` (`weights.json`)."""
     examples: tuple[tuple[str, str], ...]
     """Faulty and right body of `def f(a, b, items)`: what the rule is for, and its test."""
