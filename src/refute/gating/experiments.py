@@ -124,7 +124,8 @@ def _disguised(before: str, after: str) -> Disguised:
             owner.body += was.functions[name].nodes
     data = heads | gone | _differing(was.bindings, now.bindings)
     names = {name.rpartition(".")[2] for name in data}
-    names |= {"<module>"} if _runs(old) != _runs(new) else set()
+    runs = [[*map(ast.dump, only_runs(tree))] for tree in (old, new)]
+    names |= {"<module>"} if runs[0] != runs[1] else set()
     lines = definitions(parse_module(text), "").functions
     chosen = {str(first_line(node)): name for name in changed for node in lines[name].nodes}
     as_before = ast.dump(out) == ast.dump(old)
@@ -159,10 +160,22 @@ def _differing(one: _Nodes, other: _Nodes) -> set[str]:
     return {name for name in one.keys() | other.keys() if dumps[0].get(name) != dumps[1].get(name)}
 
 
-def _runs(tree: ast.Module) -> list[str]:
-    """Return what only runs on import, and as a program."""
-    defines = Function | ast.ClassDef | ast.Assign | ast.AnnAssign | ast.Import | ast.ImportFrom
-    return [ast.dump(node) for node in tree.body if not isinstance(node, defines)]
+def only_runs(tree: ast.Module) -> list[ast.stmt]:
+    """Return the statements that do more on import, and as a program, than to bind names."""
+    return [node for node in tree.body if not _defines(node)]
+
+
+def _defines(node: ast.stmt) -> bool:
+    match node:
+        case ast.Assign(targets=targets):
+            parts = [part for target in targets for part in ast.walk(target)]
+            return not any(isinstance(part, ast.Attribute | ast.Subscript) for part in parts)
+        case ast.ImportFrom(names=[ast.alias("*")]):
+            return False
+        case ast.Expr(ast.Constant()):
+            return True
+    binds = Function | ast.ClassDef | ast.AnnAssign | ast.Import | ast.ImportFrom
+    return isinstance(node, binds)
 
 
 def _made_on_import(name: str, tree: ast.Module) -> bool:

@@ -12,7 +12,7 @@ from functools import cached_property
 from refute.diffing.changes import Changes, Passage
 from refute.diffing.definitions import definitions
 from refute.gating.change import Change
-from refute.gating.experiments import functions_of
+from refute.gating.experiments import functions_of, only_runs
 from refute.gating.running import Finding, Rule
 from refute.source.syntax import Function, readable_module, try_parse_statements
 from refute.workspace.patches import is_runner_file, is_test_file, touched_files
@@ -162,7 +162,7 @@ def _pieces(text: str) -> dict[str, set[_Piece]]:
     known = dict[str, set[_Piece]]()
     tree = readable_module(text)
     found = definitions(tree, "")
-    nodes: list[tuple[str, ast.AST]] = [("", one) for one in tree.body if not _defines(one)]
+    nodes: list[tuple[str, ast.AST]] = [("", one) for one in only_runs(tree)]
     nodes += [(name, one) for name, it in found.functions.items() for one in it.nodes]
     nodes += [(name, one) for name, those in found.bindings.items() for one in those]
     for name, classes in found.classes.items():
@@ -177,20 +177,6 @@ def _pieces(text: str) -> dict[str, set[_Piece]]:
     if text.strip() and not tree.body:
         known.setdefault("", set()).add((text, frozenset()))
     return known
-
-
-def _defines(node: ast.stmt) -> bool:
-    """Return whether all that a statement does is to bind names, or nothing."""
-    match node:
-        case ast.Assign(targets=targets):
-            parts = [part for target in targets for part in ast.walk(target)]
-            return not any(isinstance(part, ast.Attribute | ast.Subscript) for part in parts)
-        case ast.ImportFrom(names=[ast.alias("*")]):
-            return False
-        case ast.Expr(value):
-            return isinstance(value, ast.Constant)
-    binds = Function | ast.ClassDef | ast.AnnAssign | ast.Import | ast.ImportFrom
-    return isinstance(node, binds)
 
 
 def _mention(node: ast.AST) -> str:

@@ -42,13 +42,6 @@ class Offer:
     """True: it executes a statement that none of the project's tests near does."""
 
 
-def as_offer(one: Input, kills: Sequence[Mutant], covers: bool, root: Path) -> Offer | None:
-    """The test of an input; None where what the code does has no source."""
-    place = place_test(root, one.entry.after.name, one.entry.name_after)
-    test = pinned_test(one.entry, one.difference, "before", place, COMMENT)
-    return None if test is None else Offer(test, one, tuple(kills), covers)
-
-
 def chosen(offers: Sequence[Offer], most: int) -> list[Offer]:
     """At most so many tests, each of which kills a mutant that those before it do not: those that
     execute what no test does first, then those that kill most, then the shortest."""
@@ -336,10 +329,13 @@ def _look_for_inputs(
         for one in new:
             before = [other for other in living[:place] if killer.kills(one, other)]
             kills[one] = [mutant, *before]
-    offers = (
-        as_offer(one, kills[one], one.mutant in unreached, subject.tree.root) for one in inputs
-    )
-    return [one for one in offers if one is not None]
+    offers = list[Offer]()
+    for one in inputs:
+        where = place_test(subject.tree.root, one.entry.after.name, one.entry.name_after)
+        test = pinned_test(one.entry, one.difference, "before", where, COMMENT)
+        if test is not None:  # what the code does has a source
+            offers.append(Offer(test, one, tuple(kills[one]), one.mutant in unreached))
+    return offers
 
 
 def _steady(
