@@ -18,10 +18,10 @@ from refute.gating import judging
 from refute.gating.change import open_change
 from refute.gating.experiments import _disguised
 from refute.gating.reading import names_to_weigh, told_words
-from refute.gating.strength import Beside, conditions, one_example, special, variants_of
+from refute.gating.strength import Beside, one_example, special, variants_of
 from refute.hardening import testing
 from refute.hardening.mutants import other_outcomes
-from refute.issue.observed_calls import Call, name_of
+from refute.issue.observed_calls import Call
 from refute.recording.replaying import replayed
 from refute.workspace import running, testruns
 from refute.workspace.factory import Checkout
@@ -172,34 +172,6 @@ def test_what_is_near_a_turned_call(
 
 
 @pytest.mark.parametrize(
-    ("new", "given", "condition"),
-    [
-        ("if 150 <= n <= 250: return n * 0.9\n    return n - 10", {"n": 200}, "150 <= n <= 250"),
-        ("return n * 0.9", {"n": 200}, ""),
-        ("if n > 100: return n * 0.9\n    return n - 10", {"n": 200}, "n > 100"),
-        ("if n > 190: return n * 0.9\n    return n - 9", {"n": 200}, ""),
-    ],
-)
-def test_conditions_of_a_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new: str, given: Any, condition: str
-) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    texts = [POINT.format(", ".join(given), body) for body in ("return n - 10", new)]
-    change: Any = SimpleNamespace(before={"held_in.py": texts[0]}, after={"held_in.py": texts[1]})
-    variants = variants_of(change, {"held_in.py": ["f"]})
-    call = base64.b64encode(pickle.dumps(("held_in", "f", given))).decode()
-    rows = []
-    for text in (*texts, *(one.mutant.text for one in variants)):
-        (tmp_path / "held_in.py").write_text(text)
-        monkeypatch.delitem(sys.modules, "held_in", raising=False)
-        rows.append(replayed(call, beside=True))
-    beside = Beside(rows[0], rows[1], dict(enumerate(rows[2:])))
-    found = {variants[at].told for at, _ in conditions([beside], variants)}
-    assert found == ({condition} if condition else set())
-
-
-@pytest.mark.parametrize(
     ("old", "new", "weighed"),
     [
         ("def test_a():\n    assert f(1)\n", "", set()),
@@ -234,11 +206,6 @@ def test_other_outcomes_of_a_call() -> None:
     assert {"return [1]", "return [2]", "return [2, 1]", "return [1, 3]"} <= {*outcomes("[1, 2]")}
     assert "raise LookupError('something else')" in outcomes("KeyError('a')", raised=True)
     assert outcomes("Box(size=1)")[0] == "return None"
-
-
-def test_names_of_tests_in_any_runner() -> None:
-    ids = "a/test_x.py::TestA::test_b[1.5-a b]", "test_x.TestA.test_b", "test_b (test_x.TestA)"
-    assert [name_of(id) for id in ids] == ["test_b[1.5-a b]", "test_b", "test_b"]
 
 
 def test_how_often_pytest_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
