@@ -81,7 +81,7 @@ def test_units_that_go_wrong_hold_up_no_other(cluster: Any, tmp_path: Path) -> N
     assert found["dies"].error.startswith("its worker was lost 4 times: ")
     assert "\n" not in found["dies"].error
     assert found["other"].error == "what came back is a record of 'somebody else'"
-    assert found["foreign"].error.startswith("what came back is no record: ")
+    assert found["foreign"].error.startswith("what came back is not a record: ")
     # what was not plain data never left its worker
     assert "Evil" in found["evil"].error
     assert not Path("/tmp/refute-was-unpickled").exists()

@@ -204,9 +204,9 @@ class CheckedFunction(Struct, frozen=True, kw_only=True):
     line: Annotated[int, Meta(description="Of its definition, counted from 1.")]
     message: str
     tests: Annotated[str, Meta(description="A pytest file of its failing tests.")]
-    test_path: Annotated[str, Meta(description="Where that file lies.")]
+    test_path: Annotated[str, Meta(description="Path of that file.")]
     code: Annotated[str, Meta(description="The whole file with its fix; empty: none was found.")]
-    fix: Annotated[str, Meta(description="What the fix changes, in a line.")]
+    fix: Annotated[str, Meta(description="Change by the fix, in a line.")]
     sure: bool = False
 
 

@@ -159,7 +159,7 @@ def _session(source: str, expected: str, where: str) -> Iterator[UnitTest]:
 def _test(row: dict[str, Any], where: str, entry_point: str) -> Iterator[UnitTest]:
     source = row.get("call")
     if not isinstance(source, str):
-        raise InputError(f'{where}: field call: Python source such as "f(1, 2)" is wanted')
+        raise InputError(f'{where}: field call: must be Python source such as "f(1, 2)"')
     given = [name for name in _FIELDS if name in row]
     if len(given) != 1:
         raise InputError(f"{where}: needs one of expected, expected_repr and raises")

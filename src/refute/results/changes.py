@@ -62,13 +62,11 @@ class ComparedFunction(Struct, frozen=True, kw_only=True):
     line: Count
     changed: Sequence[str]
     verdict: Verdict
-    called: Annotated[
-        str | None, Meta(description="What was called, where that is not the function itself.")
-    ]
+    called: Annotated[str | None, Meta(description="The callee, if it is not the function itself.")]
     within: Sequence[str]
     differences: Sequence[Difference]
     in_tests: Annotated[
-        Sequence[CallInTest], Meta(description="Where no input shows a difference and tests do.")
+        Sequence[CallInTest], Meta(description="Differences in tests, if no input shows one.")
     ]
     other_differences: Count
     inputs: Annotated[Count, Meta(description="Inputs that ran on both sides.")]
@@ -95,7 +93,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     before: str
     after: str
     unexplained: Annotated[
-        bool, Meta(description="Whether a function behaves otherwise without a word of it.")
+        bool, Meta(description="True: a function behaves otherwise without a word of it.")
     ]
     interrupted: bool
     functions: Sequence[ComparedFunction]

@@ -43,8 +43,8 @@ _States = Annotated[
     Mapping[State, Count], Meta(extra_json_schema={"propertyNames": {"enum": [*State]}})
 ]
 _Function = Annotated[str, Meta(description="Qualified name.")]
-_Found = Annotated[bool, Meta(description="Whether anything wrong was found.")]
-_Fixed = Annotated[bool, Meta(description="Whether the fix is believed to be right.")]
+_Found = Annotated[bool, Meta(description="True: something wrong was found.")]
+_Fixed = Annotated[bool, Meta(description="True: the fix is believed to be right.")]
 _Code = Annotated[str, Meta(description="The whole file with its fixes.")]
 _Diff = Annotated[str, Meta(description="Unified diff; empty without a fix.")]
 
@@ -55,17 +55,14 @@ class FailingCall(Struct, frozen=True, kw_only=True):
     call: Annotated[str, Meta(description="The call as Python source.")]
     expected: Annotated[
         str | None,
-        Meta(
-            description="What it should do, as Python source or in words; null where nothing says "
-            "what is right."
-        ),
+        Meta(description="Right result, as Python source or in words; null if nothing says it."),
     ]
-    actual: Annotated[str, Meta(description="What the function did.")]
+    actual: Annotated[str, Meta(description="Result of the function.")]
     status: Annotated[
         Status | Literal["crash", "contradiction"],
-        Meta(description="How it fails."),
+        Meta(description="Kind of failure."),
     ]
-    source: Annotated[str, Meta(description="Where the expected output comes from.")]
+    source: Annotated[str, Meta(description="Origin of the expected output.")]
     confidence: Confidence | None
 
 
@@ -146,10 +143,10 @@ class FunctionFix(Struct, frozen=True, kw_only=True):
     edits: Sequence[str]
     confidence: Confidence | None
     diff: _Diff
-    tests: Annotated[Sequence[FailingCall], Meta(description="What the function failed as it was.")]
+    tests: Annotated[Sequence[FailingCall], Meta(description="Calls that it failed as it was.")]
     rounds: Count
     alternatives: Sequence[Alternative]
-    reservations: Annotated[Sequence[str], Meta(description="Why the fix is only proposed.")]
+    reservations: Annotated[Sequence[str], Meta(description="Reasons why it is only proposed.")]
     question: OpenQuestion | None
 
 

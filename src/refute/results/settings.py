@@ -21,7 +21,7 @@ class Setting(Struct, frozen=True, kw_only=True):
     source: Annotated[str, Meta(description="A variable, a file with its key, or default.")] = (
         field(name="from")
     )
-    in_files: Annotated[bool, Meta(description="Whether [tool.refute] may set it.")]
+    in_files: Annotated[bool, Meta(description="True: [tool.refute] may set it.")]
 
 
 class Config(Struct, frozen=True, kw_only=True, tag_field="schema", tag="config/1"):

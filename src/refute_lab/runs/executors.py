@@ -376,7 +376,9 @@ class _Todo(Generic[R]):
             self._any_result = True
             self._journal.append(result)
         else:
-            raise TypeError(f"{type(result).__name__} is no {self._journal.schema.type.__name__}")
+            raise TypeError(
+                f"{type(result).__name__} is not a {self._journal.schema.type.__name__}"
+            )
         self._finished += 1
         self._progress(self._finished)
 
@@ -385,7 +387,7 @@ class _Todo(Generic[R]):
         try:
             record = read_record(parse_json(sent.line), self._journal.schema)
         except ValueError as error:
-            return Failed(f"what came back is no record: {error}")
+            return Failed(f"what came back is not a record: {error}")
         if record.id != name:
             return Failed(f"what came back is a record of {record.id!r}")
         return WithFiles(record, sent.files)

@@ -219,7 +219,7 @@ def test_a_preset_is_started_by_its_name(
         ("  ", True, "name an agent with --set agent"),
         ("claude", True, "not a preset"),
         ("codex", False, "add --set network=true"),
-        ("aider", True, "no program 'aider' on PATH"),
+        ("aider", True, "'aider' is not on PATH"),
     ],
 )
 def test_what_cannot_be_run(

@@ -174,6 +174,6 @@ class Rounds:
         if broken:
             return False, f"it fails a certain test ({broken[0].source or 'given'})"
         if after.trial is None:
-            return True, "there is no test to check it"
+            return True, "no test checks it"
         rates = f"passes {after.passed} of {len(after.trial.tests)} tests, {before.passed} before"
         return self.better(before, after), rates

@@ -263,7 +263,7 @@ def chosen_agent(agent: str | None, *, network: bool) -> Agent:
         )
     program = chosen.command.split()[0]
     if shutil.which(program) is None:
-        raise InputError(f"{agent}: there is no program {program!r} on PATH; install it first")
+        raise InputError(f"{agent}: {program!r} is not on PATH; install it first")
     return chosen
 
 
