@@ -147,7 +147,7 @@ def names_to_weigh(change: Change, beside: Iterable[str] = ()) -> frozenset[str]
 
 
 _Piece = tuple[str, frozenset[str]]
-"""What binds a name, and the names that it mentions."""
+"""Code that binds a name, and the names that it mentions."""
 _COUNTS = re.compile(r"(?i)$|(async)?_?(set_?up|tear_?down)|pytest_|pytestmark|load_tests|__")
 """Names of what counts unmentioned; "": what only runs, and fixtures for all tests."""
 

@@ -426,7 +426,7 @@ Grades = Mapping[str, GradeRecord | ErrorRecord]
 """Instance id -> its grade, or why there is none."""
 
 Columns = Literal["v1", "later", "tdd"]
-"""Whose definitions a table has: the paper's first version's, or the benchmark's of today."""
+"""Definitions of a table: the paper's first version's, or the benchmark's of today."""
 
 
 @dataclass(frozen=True, slots=True)

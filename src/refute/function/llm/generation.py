@@ -52,7 +52,7 @@ _SCENE = "\n".join(
         "def resolve(): pass",
     ]
 )
-"""What an expression may use without having said so. No name of a program."""
+"""Names that an expression may use without an import. No name of a program."""
 
 
 class _NoValue(Exception):

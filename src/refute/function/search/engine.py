@@ -56,7 +56,7 @@ from refute.source.syntax import find_function, try_parse
 _ENVIRONMENT = frozenset(
     {"ModuleNotFoundError", "ImportError", "PermissionError", "OSError", "FileNotFoundError"}
 )
-"""What the machine lacks is no fault of the code."""
+"""Exceptions that a lack of the machine raises, which are not the code's fault."""
 
 
 def find_crashes(
