@@ -36,6 +36,7 @@ def fixed(condition: str) -> str:
         # the value goes the same way through the code as the example's, and is left behind
         ("value - high <= high < value", "It is 0 for 31 as well.", "cannot tell", "states 31"),
         ("value > high > 8", "`clamp(7, 0, 5)` gives `0`.", "cannot tell", "clamp(7, 0, 5) of"),
+        ("high < value < 70", "", "cannot tell", "that 70 is the right number"),
     ],
 )  # fmt: skip
 def test_vet(
