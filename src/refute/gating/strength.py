@@ -29,8 +29,8 @@ from refute.core.combinators import in_turn
 from refute.diffing.definitions import Definitions
 from refute.diffing.modules import Module
 from refute.errors import WorkspaceUnavailable
-from refute.gating.change import Change
-from refute.gating.experiments import functions_of
+from refute.gating.change import Change, PatchedChange
+from refute.gating.experiments import disguised, functions_of
 from refute.gating.running import Lost, Weighed
 from refute.hardening.mutants import Mutant, edit_of, mutants_of_call
 from refute.hardening.testing import Fate, Trial, run_on_mutants
@@ -455,3 +455,26 @@ def _mutants(workspace: Workspace, patches: Sequence[str], calls: Iterable[Call]
                 mutants_of_call(module, functions, call, frozenset(tests)) for call, tests in own
             ]
     return list(islice(in_turn(rows), MOST_MUTANTS))
+
+
+_COMPARED = re.compile(rb"(?:[<>]=?|[!=]=)\s*-?$")
+"""Before a number."""
+
+
+def free_number(
+    change: PatchedChange, workspace: Workspace, files: Sequence[str], issue: str
+) -> str:
+    """Return why a number that the fix compares with may as well be another one: neither the issue
+    nor the code before states it, and with the next one and the one before all tests of the files
+    pass; ""."""
+    functions = {path: [*one.chosen.values()] for path, one in disguised(change)[0].items()}
+    stated = {"0", "1", "2", *re.findall(r"\d+(?:\.\d+)?", issue)}
+    numbers = dict[str, list[Mutant]]()
+    for one in variants_of(change, functions):
+        before = one.mutant.module.text.encode()[: one.mutant.edit.start]
+        if not one.condition and _COMPARED.search(before) and one.told not in stated:
+            numbers.setdefault(one.told, []).append(one.mutant)
+    for told, mutants in numbers.items():
+        if len(surviving(change, workspace, files, mutants[:2])) == 2:  # one more, one less
+            return f"nothing shows that {told} is the right number to compare with"
+    return ""

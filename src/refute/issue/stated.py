@@ -32,6 +32,7 @@ _OUTPUT = re.compile(
     re.I,
 )
 """Words before a result."""
+_CALL = re.compile(r"[\w.]+\([^()]*\)")
 _INTRODUCED = re.compile(r"(?:\b(?:for|with|and|or|like|as)|,)\s*$")
 """Words before a number that is a value, neither a version nor a line."""
 _RAISES = re.compile(r"raises (\w+)")
@@ -76,10 +77,14 @@ def _values(sentence: str) -> Iterator[str]:
         text = next(filter(None, match.groups()))
         if not inline_expressions(f"`{text}`"):
             yield text
-    plain = _QUOTED.sub(lambda match: " " * len(match[0]), sentence)
+    plain = _CALL.sub(_blank, _QUOTED.sub(_blank, sentence))  # a call's values are for it alone
     for match in _NUMBER.finditer(plain):
         if _INTRODUCED.search(plain[: match.start()]):
             yield match[0]
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
 
 
 def tried(

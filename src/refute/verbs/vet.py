@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, replace
 from itertools import combinations
@@ -23,10 +22,9 @@ from refute.diffing.revisions import open_patched
 from refute.diffing.service import Diffed, compare
 from refute.errors import InputError, RefuteError
 from refute.gating.change import PatchedChange
-from refute.gating.experiments import disguised, turned
+from refute.gating.experiments import turned
 from refute.gating.running import ASKED, Runs, Standing, alone
-from refute.gating.strength import surviving, variants_of
-from refute.hardening.mutants import Mutant
+from refute.gating.strength import free_number
 from refute.issue.choosing import chosen_reproducer
 from refute.issue.contract import read_issue
 from refute.issue.observed_calls import (
@@ -111,29 +109,10 @@ def doubted(
     if special:
         return replace(vetted, verdict="not fixed", reason=special)
     why = stated or next(iter(against.values()), flaky)
-    why = why or free_number(change, workspace, vetted, issue)
+    if not why:
+        files = dict.fromkeys((*chosen.files, *vetted.neighbours))
+        why = free_number(change, workspace, [*files], issue)
     return replace(vetted, verdict="cannot tell", reason=why) if why else vetted
-
-
-_COMPARED = re.compile(rb"(?:[<>]=?|[!=]=)\s*-?$")
-"""Before a number."""
-
-
-def free_number(change: PatchedChange, workspace: Workspace, vetted: Vetted, issue: str) -> str:
-    """Return why a number that the fix compares with may as well be another one: neither the issue
-    nor the code before states it, and with the next one and the one before all tests pass; ""."""
-    functions = {path: [*one.chosen.values()] for path, one in disguised(change)[0].items()}
-    stated = {"0", "1", "2", *re.findall(r"\d+(?:\.\d+)?", issue)}
-    numbers = dict[str, list[Mutant]]()
-    for one in variants_of(change, functions):
-        before = one.mutant.module.text.encode()[: one.mutant.edit.start]
-        if not one.condition and _COMPARED.search(before) and one.told not in stated:
-            numbers.setdefault(one.told, []).append(one.mutant)
-    files = dict.fromkeys((*alone(vetted.reproducing).files, *vetted.neighbours))
-    for told, mutants in numbers.items():
-        if len(surviving(change, workspace, (*files,), mutants[:2])) == 2:  # one more, one less
-            return f"nothing shows that {told} is the right number to compare with"
-    return ""
 
 
 @dataclass(frozen=True, slots=True)
