@@ -65,7 +65,7 @@ def test_a_task_goes_through_json(task: Task) -> None:
             "not a literal: open(1) - at `$.tests[0].args[0]`",
         ),
         ('{"tests": [{"stdout": "x"}], "checker": "same_set"}', "none of exact, lines, tokens"),
-        ('{"entry_point": "f", "tests": [{}], "checker": "lines"}', "none of same_set"),
+        ('{"entry_point": "f", "tests": [{}], "checker": "lines"}', "none of words, same_set"),
         ('{"source": "assert 1", "tests": [{}]}', "no other tests"),
         ('{"entry_point": "f", "tests": [{"seconds": -1}]}', "> 0.0 - at `$.tests[0].seconds`"),
         ('{"kind": "asserts"}', "needs their `source`"),

@@ -112,6 +112,7 @@ def checked(name: str, out: object, expected: object, *args: object, atol: float
 def test_checkers() -> None:
     assert set(CHECKERS) == {
         "same_set", "not_none", "polynomial_root", "padded_digit_distance", "pyramid_surface",
+        "words",
     }  # fmt: skip
     assert checked("same_set", [3, 1, 1], (1, 3))
     assert not checked("same_set", [3, 1], (1, 2))

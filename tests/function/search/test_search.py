@@ -124,9 +124,6 @@ def test_the_same_seed_and_count_give_the_same_result(box: Sandbox) -> None:
     assert first.question == second.question
 
 
-AMBIGUOUS = "def pick(a, b):\n    return a * b\n"
-
-
 def test_one_example_that_fits_many_programs_is_not_enough(box: Sandbox) -> None:
     code = "def odd(a, b):\n    return a % 2 == b\n"
     one = (UnitTest(Call((3, 4)), True),)
@@ -158,17 +155,18 @@ def test_what_makes_the_arguments_of_a_test_is_taken_as_right(box: Sandbox) -> N
 def test_an_answer_prunes_the_candidates(box: Sandbox) -> None:
     asked: list[Question] = []
 
-    def ask(question: Question) -> int:
+    def ask(question: Question) -> bool:
         asked.append(question)
         a, b = question.call.args  # type: ignore[union-attr]
-        return int(a + b)
+        return bool(a >= b)
 
-    given = (UnitTest(Call((3, 1)), 4), UnitTest(Call((4, 1)), 5))
-    silent = search(problem(AMBIGUOUS, tests=given), box=box)
+    code = "def above(a, b):\n    return a < b\n"
+    given = (UnitTest(Call((3, 1)), True), UnitTest(Call((1, 3)), False))
+    silent = search(problem(code, tests=given), box=box)
     assert len(silent.question.outputs) == len(silent.candidates) > 1
-    result = search(problem(AMBIGUOUS, tests=given), box=box, ask=ask)
+    result = search(problem(code, tests=given), box=box, ask=ask)
     assert asked
-    assert "a + b" in result.candidates[0].code
+    assert "a >= b" in result.candidates[0].code
     assert any(test.source == "your answer" for test in result.given)
 
 

@@ -154,5 +154,5 @@ def test_the_first_versions_columns_add_up() -> None:
     }
     assert values == {
         "applicable": 4, "fail_to_any": 2, "fail_to_pass": 2, "pass_to_pass": 3, "success": 2,
-        "fail_to_any_v1": 3, "pass_to_pass_v1": 1,
+        "fail_to_any_v1": 3, "pass_to_pass_v1": 1, "tdd_score": 0,
     }  # fmt: skip
