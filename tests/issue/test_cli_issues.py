@@ -17,7 +17,7 @@ from refute.issue.original import only_tests
 from refute.verbs.vet import changes_of
 from refute_lab.baselines.methods.zeroshot import ReadAnswer
 
-from ..diffing.repositories import git
+from ..diffing.repositories import commit, git
 from ..models.loopback import Loopback, Reply, chat
 from .projects import CLAMP, DRAFT, FIX, GOLDEN_TESTS, ISSUE, Project, make_project
 from .shop import diff
@@ -83,6 +83,17 @@ def test_reproduce(
     assert git(mine.folder, "status", "--porcelain") == before, "the checkout is left alone"
     assert "1 requests, 1 samples" in err
     git(mine.folder, "apply", "--check", "../out.patch")
+
+
+def test_a_repository_without_tests_gets_its_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit(tmp_path, {"rates.py": "def rate(n):\n    return 4.9 if n <= 50 else 0\n"})
+    monkeypatch.chdir(tmp_path)
+    text = "Free from 50\n\n```python\n>>> from rates import rate\n>>> rate(50)\n4.9\n```\n"
+    Path("issue.md").write_text(f"{text}\nExpected: `0`\n")
+    status, out, _ = refute(capsys, "reproduce", "issue.md")
+    assert (status, "fails now: test_free_from_50.py::test_free_from_50" in out) == (1, True)
 
 
 def test_reproduce_writes_only_when_told(

@@ -133,10 +133,9 @@ class Case:
         ready = [r for r in self.subject.ready() if r.script.sources not in self._probed]
         ready = ready[:MOST_SCRIPTS]
         self._probed |= {one.script.sources for one in ready}
-        homes = self.subject.homes
-        if not ready or not homes:
+        if not ready:
             return []
-        path = self.subject.new_path(homes[0])
+        path = self.subject.new_path(self.subject.homes[0])
         drafts = [probe(f"probe_{n}", one.imports, one.script) for n, one in enumerate(ready)]
         # once more, in the same process: what counts, or tells the time, is another value then
         again = [replace(draft, name=f"{draft.name}_again") for draft in drafts]
@@ -210,10 +209,6 @@ class Case:
 
     def _tried(self, candidates: Sequence[tuple[Claim, tuple[str, ...]]]) -> Found | None:
         """The best candidate that fails as it claims; all are run in one file."""
-        homes = self.subject.homes
-        if not homes:
-            self._said = 9, "the repository has no tests to put one to"
-            return None
         style = self.subject.style
         chosen: dict[str, tuple[Claim, TestSketch]] = {}
         for claim, imports in candidates:
@@ -223,7 +218,7 @@ class Case:
             chosen.setdefault("\n".join(draft.body), (claim, draft))
         if not chosen:
             return None
-        path = self.subject.new_path(homes[0])
+        path = self.subject.new_path(self.subject.homes[0])
         drafts = [draft for _, draft in chosen.values()]
         ran = self.bench.run(path, drafts, style, self.subject.title)
         by_name = {one.draft.name: one for one in ran}

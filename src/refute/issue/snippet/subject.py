@@ -69,7 +69,7 @@ class IssueSubject:
 
     @cached_property
     def homes(self) -> list[str]:
-        """Test files that the test may go to, the best first."""
+        """Test files that the test may go to, the best first; without any, one at the top."""
         if self._like is not None:
             return self._like.homes
         names = Script(tuple(self.rows), ()).missing()
@@ -81,12 +81,12 @@ class IssueSubject:
         text = "\n".join((*said, *(f"`{name}`" for name in sorted(names))))
         found = likely_files(text, self.files)
         near = (neighbouring_tests([path], self.files, hint=text) for path in found.code[:_NEAR])
-        return list(dict.fromkeys((*chain.from_iterable(near), *found.tests)))
+        return list(dict.fromkeys((*chain.from_iterable(near), *found.tests))) or ["test_issue.py"]
 
     @property
     def style(self) -> Style:
         """The style of the nearest test file."""
-        source = self.files.get(self.homes[0], "") if self.homes else ""
+        source = self.files.get(self.homes[0], "")
         in_classes = _CASES.search(source) and not _FUNCTIONS.search(source)
         return Style("TestCase", "unittest") if in_classes or self._in_classes else Style()
 
