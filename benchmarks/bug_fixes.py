@@ -26,13 +26,13 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from packages import ROOT
 
 from refute.function.search.edit import applied, same
-from refute.function.search.facts import gather, neighbours, reachable, vocabulary
-from refute.function.search.mutants import singles
+from refute.function.search.mutants import singles_of
 from refute.function.search.rules import RULES
 from refute.source.syntax import first_line, functions_in, parse_module
 
@@ -92,9 +92,7 @@ def matched(before: str, after: str, lines: range) -> dict[str, object] | None:
         return None
     name = max(own, key=lambda one: old[one].lineno)
     node, wanted = old[name], new[name]
-    part = ast.Module([node], [])
-    facts = gather(reachable(tree, [name.partition(".")[0]]), ast.get_docstring(node) or "",
-                   neighbours(tree, name), vocabulary(tree, name))  # fmt: skip
+    listed = partial(singles_of, tree, name, node, ast.get_docstring(node) or "")
 
     def here(stmts: tuple[ast.stmt, ...]) -> float | None:
         near = any(
@@ -103,14 +101,14 @@ def matched(before: str, after: str, lines: range) -> dict[str, object] | None:
         return 0.0 if near else None
 
     kind, place = "", 0
-    for edit in singles(part, facts, here, until=time.monotonic() + 10):
+    for edit in listed(here, until=time.monotonic() + 10):
         with applied([edit]):
             if same(node, wanted):
                 kind, place = edit.kind, edit.weight
                 break
     row: dict[str, object] = {"kind": kind}
     if kind:
-        edits = singles(part, facts, lambda stmts: 0.0, until=time.monotonic() + 10)
+        edits = listed(lambda stmts: 0.0, until=time.monotonic() + 10)
         mass: dict[str, float] = defaultdict(float)
         for edit in edits:
             mass[edit.kind] += math.exp(edit.weight) / RULES[edit.kind].weight

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import refute as api
+from refute.errors import WorkspaceUnavailable
 from refute.function.search.backwards import ProjectRepair
 from refute.function.source import UNSAVED
 from refute.function.suite import project_suite
@@ -235,6 +236,20 @@ def test_an_example_that_the_projects_tests_contradict(
             json.loads(out)["functions"][0] if "functions" in json.loads(out) else json.loads(out)
         )
         assert (got, told["state"]) == (status, state), err
+
+
+def test_a_finding_outlasts_a_workspace_that_is_gone(
+    refute: Run, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the tests notice the function cannot be asked then: the example stays what it is."""
+
+    def gone(*given: object) -> bool:
+        raise WorkspaceUnavailable("no room left")
+
+    monkeypatch.setattr("refute.hardening.testing.notice", gone)
+    plant(project, "step):\n", 'step):\n    """\n    >>> rounds(4, 2)\n    5\n    """\n')
+    status, out, _ = refute("hunt", "spans.py::rounds", "--tests", "tests")
+    assert (status, "rounds is wrong" in out) == (1, True)
 
 
 def test_a_run_that_does_not_start_says_nothing(refute: Run, project: Path) -> None:

@@ -169,15 +169,22 @@ def entries(group: str) -> tuple[EntryPoint, ...]:
 
     `importlib.metadata` finds them too, and takes longer to load than all of `refute --help`.
     """
-    found: dict[str, list[EntryPoint]] = {}
+    return tuple(point for text in _installed() for point in _of_group(text, group))
+
+
+@cache
+def _installed() -> tuple[str, ...]:
+    """The `entry_points.txt` of each installed package, "" where it has none; of two packages of
+    one name the first counts."""
+    found: dict[str, str] = {}
     for folder in filter(os.path.isdir, sys.path):
-        for name in sorted(os.listdir(folder)):
-            if not name.endswith((".dist-info", ".egg-info")):
-                continue
-            with suppress(OSError, UnicodeDecodeError):
-                text = Path(folder, name, "entry_points.txt").read_text("utf-8")
-                found.setdefault(name.partition("-")[0].lower(), [*_of_group(text, group)])
-    return tuple(point for points in found.values() for point in points)
+        for one in sorted(os.listdir(folder)):
+            name = one.partition("-")[0].lower()
+            if one.endswith((".dist-info", ".egg-info")) and name not in found:
+                found[name] = ""
+                with suppress(OSError, UnicodeDecodeError):
+                    found[name] = Path(folder, one, "entry_points.txt").read_text("utf-8")
+    return tuple(found.values())
 
 
 def _of_group(text: str, group: str) -> Iterator[EntryPoint]:

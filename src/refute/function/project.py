@@ -10,7 +10,7 @@ import os
 import re
 import sysconfig
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,23 +84,24 @@ def near_tests(modules: Sequence[Module]) -> tuple[Path, ...]:
         for file in test_files(root):
             if time.monotonic() > until or len(found) == MOST_NEAR:
                 break
-            imported = imported_names(read_bounded(file))
+            imported = imported_of((*names, *packages), read_bounded(file))
             if not names.isdisjoint(imported):
                 found.append(file)
-            elif not packages.isdisjoint(imported):
+            elif imported:
                 farther.append(file)
     return (*found, *farther)[:MOST_NEAR]
 
 
-def imported_names(text: str) -> set[str]:
-    """The modules that a file imports by their full names, and what it takes out of them."""
+def imported_of(modules: Iterable[str], text: str) -> set[str]:
+    """Those of the modules that a file imports, or takes something out of, by their full names."""
+    named = {one for one in modules if one.rpartition(".")[2] in text}
     found: set[str] = set()
-    for node in ast.walk(readable_module(text)):
+    for node in ast.walk(readable_module(text)) if named else ():
         if isinstance(node, ast.Import):
             found |= {one.name for one in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
-    return found
+    return named & found
 
 
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")

@@ -293,7 +293,10 @@ def _contradicted(
     files = tuple(dict.fromkeys(test.id.partition("::")[0] for test in seen.green))
     text = unit.module.source.text
     file = _within(suite, unit.module)
-    return notice(suite.workspace, files, file, text, hunt.function, seconds)
+    try:
+        return notice(suite.workspace, files, file, text, hunt.function, seconds)
+    except WorkspaceUnavailable:  # nothing that was found is lost for that
+        return False
 
 
 def _out_of_date(one: Found) -> Found:

@@ -45,6 +45,15 @@ def parse_literal(text: str, *, names: Mapping[str, Any] | None = None) -> Any:
     return read_literal(node, names=names)
 
 
+def is_literal(source: str | ast.expr) -> bool:
+    """Return whether a text, or a syntax tree, is a literal's."""
+    try:
+        parse_literal(source) if isinstance(source, str) else read_literal(source)
+    except NotLiteral:
+        return False
+    return True
+
+
 def read_literal(node: ast.expr, *, names: Mapping[str, Any] | None = None) -> Any:
     """Read the value of a literal's syntax tree. Raises `NotLiteral`.
 

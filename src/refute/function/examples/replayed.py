@@ -38,7 +38,7 @@ from refute.function.examples.subject import called_as, invocation
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.equality import exception_name, shows, without_addresses
 from refute.sandbox.values import MalformedValue, encode
-from refute.source.literals import NotLiteral, parse_literal
+from refute.source.literals import NotLiteral, is_literal, parse_literal
 from refute.source.syntax import try_parse_statements
 
 LOOKING = Limits(cpu=1.0, wall=2.5)
@@ -345,14 +345,6 @@ _ANYTHING = re.compile(r"(?m)^\s*\.\.\.\s*$|[\[({,]\s*\.\.\.|\.\.\.\s*[\])}]|\b0
 _LOOSE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def _is_literal(text: str) -> bool:
-    try:
-        parse_literal(text)
-    except NotLiteral:
-        return False
-    return True
-
-
 def _bare(text: str) -> list[str]:
     """The lines without blanks at their ends and without the ``u`` of Python 2's strings."""
     return [re.sub(r"\b[uU](?=['\"])", "", line.rstrip()) for line in text.split("\n")]
@@ -377,7 +369,7 @@ def _differs_in_layout(want: str, got: str) -> bool:
     wrapped = want.count("\n") > 1 and got.count("\n") == 1
     cut = _ANYTHING.search(want) is not None and want[:1] not in "'\""
     cut |= want.startswith("<") and "..." in want
-    cut |= want.endswith("...\n") and not _is_literal(want)
+    cut |= want.endswith("...\n") and not is_literal(want)
     if not wrapped and not cut:
         return False
     flags = _LOOSE if cut else doctest.NORMALIZE_WHITESPACE

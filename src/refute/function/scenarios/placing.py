@@ -16,7 +16,7 @@ from textwrap import dedent, indent
 
 from refute.core.storage import parse_toml
 from refute.function.formatting import wrapped_imports
-from refute.function.project import imported_names, read_bounded, test_files
+from refute.function.project import imported_of, read_bounded, test_files
 from refute.function.scenarios.bodies import Style
 from refute.function.scenarios.writing import import_group
 from refute.source.syntax import Function, bound_names, first_line, parse_module, readable_module
@@ -46,7 +46,7 @@ def place_test(project_root: Path, module_name: str, target: str) -> Placement:
     scores: dict[Path, tuple[int, int, int, int]] = {}
     for path, text in texts.items():
         mentions = sum(len(re.findall(rf"\b{re.escape(word)}\b", text)) for word in words[-1:])
-        imports = module_name in imported_names(text)
+        imports = bool(imported_of([module_name], text))
         named = path.name in wanted
         above = path.relative_to(project_root).parts[:-1]
         near = sum(package in above for package in packages)

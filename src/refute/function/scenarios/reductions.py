@@ -15,7 +15,7 @@ from typing import Any
 
 from refute.core.problems import Scenario
 from refute.function.scenarios.varying import parsed
-from refute.source.literals import NotLiteral, read_literal
+from refute.source.literals import is_literal
 from refute.source.syntax import bound_names, read_names
 
 Path = tuple[str | int, ...]
@@ -139,7 +139,7 @@ def size_of(tree: ast.Module) -> Size:
     """
     calls = parts = characters = oddness = 0
     for node in _nodes(tree):
-        if isinstance(node, (ast.Call, ast.Await)) and not _is_literal(node):
+        if isinstance(node, (ast.Call, ast.Await)) and not is_literal(node):
             calls += 1
         if isinstance(node, (ast.expr, ast.keyword)):
             parts += 1
@@ -155,14 +155,6 @@ def _nodes(node: ast.AST) -> Iterator[ast.AST]:
     if not is_leaf(node):
         for inner in ast.iter_child_nodes(node):
             yield from _nodes(inner)
-
-
-def _is_literal(node: ast.expr) -> bool:
-    try:
-        read_literal(node)
-    except NotLiteral:
-        return False
-    return True
 
 
 def _leaf(node: ast.AST) -> tuple[int, int]:

@@ -21,8 +21,7 @@ from refute.errors import WorkspaceUnavailable
 from refute.function.contract import Candidate, MethodResult, Ran, Seen
 from refute.function.search.choose import SHOWN, described, one_witness
 from refute.function.search.edit import Edit, applied, brought_in
-from refute.function.search.facts import gather, neighbours, reachable, vocabulary
-from refute.function.search.mutants import singles
+from refute.function.search.mutants import singles_of
 from refute.function.search.rewrite import rewrite
 from refute.function.search.rules import of_a_family
 from refute.function.suite import Suite, run_with
@@ -264,14 +263,9 @@ def _listed(
     order = sorted(nodes, key=lambda name: (name != own, -suspected(nodes[name])))
     found: list[_Tried] = []
     for name in order[:MOST_FUNCTIONS]:
-        near = neighbours(tree, name)
-        focus = reachable(tree, [name.partition(".")[0]])
-        facts = gather(focus, problem.description if name == own else "", near,
-                       vocabulary(tree, name))  # fmt: skip
-        part = ast.Module([nodes[name]], [])
-        found += (
-            _Tried(name, nodes[name], edit) for edit in singles(part, facts, bonus, until=until)
-        )
+        node, told = nodes[name], problem.description if name == own else ""
+        edits = singles_of(tree, name, node, told, bonus, until)
+        found += (_Tried(name, node, edit) for edit in edits)
         if time.monotonic() > until:
             break
     found.sort(key=lambda one: -one.edit.weight)

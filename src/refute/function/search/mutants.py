@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from refute.function.search.edit import Edit, copy_of, located
-from refute.function.search.facts import CodeFacts
+from refute.function.search.facts import CodeFacts, gather, neighbours, reachable, vocabulary
 from refute.function.search.rules import (
     ALTERNATIVES,
     Draft,
@@ -24,8 +24,9 @@ from refute.function.search.rules import (
     variants,
 )
 from refute.function.search.sites import Site, expressions, statement_lists
+from refute.source.syntax import Function
 
-__all__ = ["singles"]
+__all__ = ["singles", "singles_of"]
 
 EVERYWHERE = 0.8
 """Prior weight of a constant's change wherever the function has it, beside that of one place."""
@@ -94,6 +95,16 @@ def singles(
             _append(edits, draft, counts[draft[0]], bonus)
     edits.sort(key=lambda edit: -edit.weight)
     return edits
+
+
+def singles_of(
+    tree: ast.Module, name: str, node: Function, description: str, bonus: SiteBonus,
+    until: float = math.inf,
+) -> list[Edit]:  # fmt: skip
+    """Every single edit of one function of a module, with what the module around offers to it."""
+    near, focus = neighbours(tree, name), reachable(tree, [name.partition(".")[0]])
+    facts = gather(focus, description, near, vocabulary(tree, name))
+    return singles(ast.Module([node], []), facts, bonus, until=until)
 
 
 def _append(edits: list[Edit], draft: Draft, alternatives: int, bonus: SiteBonus) -> None:

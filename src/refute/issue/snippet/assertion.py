@@ -33,7 +33,7 @@ from refute.issue.snippet.script import (
     bound_names,
     missing_names,
 )
-from refute.source.literals import NotLiteral, parse_literal
+from refute.source.literals import NotLiteral, is_literal, parse_literal
 from refute.source.syntax import readable_module
 
 _EXPECTED = re.compile(
@@ -119,7 +119,7 @@ def demanded_values(pieces: Sequence[Piece], script: Script, index: int) -> Iter
     found = [*_in_comment(row)]
     for _, match in _in_words(pieces, nearby):
         value = _clean(match[1])
-        if f"`{value}`" in match[1] or _is_literal(value):
+        if f"`{value}`" in match[1] or is_literal(value):
             found.append(ExpectedText(value, 0.6, "the issue says in words what it should be"))
     for place in nearby:
         if pieces[place].kind == "output" and _EXPECTED.search(_lead(pieces, place)):
@@ -127,7 +127,7 @@ def demanded_values(pieces: Sequence[Piece], script: Script, index: int) -> Iter
             found.append(ExpectedText(text, 0.6, "the issue shows the expected output"))
     names = {*dir(builtins), *(name for one in script.statements for name in bound_names(one.node))}
     for one in found:
-        if _is_literal(one.text):
+        if is_literal(one.text):
             yield one
         elif re.fullmatch(r"[\w -]+", one.text) and not (
             one.text in names or re.search(r"(?:Error|Exception|Warning)$", one.text)
@@ -154,14 +154,6 @@ def why_nothing(pieces: Sequence[Piece], script: Script, seen: Seen | None) -> t
     lines = [line.strip() for line in prose.split("\n") if _EXPECTED.search(line)]
     said = f" (from: {lines[-1][:80]})" if lines else ""
     return 3, f"the issue's code runs, but no expected value can be read from the issue{said}"
-
-
-def _is_literal(text: str) -> bool:
-    try:
-        parse_literal(text)
-    except NotLiteral:
-        return False
-    return True
 
 
 def _in_comment(row: Statement) -> Iterator[ExpectedText]:
