@@ -34,6 +34,7 @@ from packages import ROOT
 from refute.function.search.edit import applied, same
 from refute.function.search.mutants import singles_of
 from refute.function.search.rules import RULES
+from refute.function.search.rules.rule import UNCOUNTED
 from refute.source.syntax import first_line, functions_in, parse_module
 
 WEIGHTS = ROOT / "src/refute/function/search/rules/weights.json"
@@ -190,11 +191,14 @@ def main() -> None:
         return
     every = [json.loads(line) for line in options.place.open()]
     rows = [row for row in every if row["kind"] in RULES]
+    for row in rows:
+        row["mass"] = {kind: mass for kind, mass in row["mass"].items() if kind in RULES}
     projects = sorted({row["project"] for row in every})
     halves = [
         [row for row in rows if projects.index(row["project"]) % 2 == half] for half in (0, 1)
     ]
-    prior = {kind: row["prior"] for kind, row in json.loads(WEIGHTS.read_text())["kinds"].items()}
+    known = json.loads(WEIGHTS.read_text())["kinds"]
+    prior = {kind: known[kind]["prior"] if kind in known else UNCOUNTED for kind in RULES}
     print(f"{len(every)} fixes of {len(projects)} projects, {len(rows)} have an edit")
     for name, weights in (("by hand", prior), ("counted", likeliest(halves[0], prior))):
         print(f"{name}: {surprise(halves[1], weights):.2f} bits a fix, on the half kept apart")

@@ -60,8 +60,6 @@ class Vocabulary:
     """Short statements: assignments, calls, checks, loops of one line or two."""
     known: frozenset[str] = frozenset()
     """Names that the module defines or imports."""
-    unused: tuple[str, ...] = ()
-    """Its private functions that it never mentions."""
     required: dict[str, int] = field(default_factory=dict)
     """Function -> arguments without which it cannot be called."""
     kinds: tuple[ast.expr, ...] = ()
@@ -122,7 +120,6 @@ def vocabulary(tree: ast.Module, entry_point: str) -> Vocabulary:
         _copies(conditions, TAKERS),
         _copies(statements, STATEMENTS),
         known,
-        tuple(_unused(tree)),
         _REQUIRED | {f.name: _needed(f) for f in tree.body if isinstance(f, Function)},
         _copies(_kinds(tree), TAKERS),
     )
@@ -144,13 +141,6 @@ def _kinds(tree: ast.Module) -> dict[str, ast.expr]:
         plain = ast.Name(id=name, ctx=ast.Load())
         found.setdefault(ast.dump(plain), plain)
     return found
-
-
-def _unused(tree: ast.Module) -> Iterator[str]:
-    private = [f.name for f in tree.body if isinstance(f, Function) and f.name.startswith("_")]
-    if private:
-        read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-        yield from (name for name in private if name not in read and not name.startswith("__"))
 
 
 def _copies(found: dict[str, _Node], most: int) -> tuple[_Node, ...]:

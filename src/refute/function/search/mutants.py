@@ -15,12 +15,10 @@ from refute.function.search.facts import CodeFacts, gather, neighbours, reachabl
 from refute.function.search.rules import (
     ALTERNATIVES,
     Draft,
-    bindings,
     borrowed_statements,
     log_weight,
     statements,
     swapped_returns,
-    uses,
     variants,
 )
 from refute.function.search.sites import Site, expressions, statement_lists
@@ -86,8 +84,6 @@ def singles(
             break
         drafts = list(statements(owner, field, body, context, facts))
         drafts += borrowed_statements(owner, field, body, context, facts)
-        drafts += uses(owner, field, body, context, facts)
-        drafts += bindings(owner, field, body, context, facts)
         if isinstance(owner, ast.FunctionDef):
             drafts += swapped_returns(owner)
         counts = Counter(kind for kind, *_ in drafts)

@@ -24,7 +24,6 @@ from refute.function.search.rules.rule import (
     variants,
 )
 from refute.function.search.rules.statements import statements, swapped_returns
-from refute.function.search.rules.unbound import bindings, uses
 
 __all__ = [
     "ALTERNATIVES", "RULES", "Draft", "Rule", "Variant", "bindings", "borrowed_statements",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -24,7 +23,7 @@ from refute.function.search.rules.rule import (
 from refute.function.search.rules.statements import is_docstring
 from refute.function.search.sites import Scope, Site
 
-__all__ = ["MOST", "borrowed_statements", "fitted", "known_names", "renamed"]
+__all__ = ["MOST", "borrowed_statements"]
 
 NEAREST = 6
 """Variables of the scope that are tried as a new argument."""
@@ -88,7 +87,7 @@ def added_arguments(site: Site, facts: CodeFacts) -> Iterator[Variant]:
         yield "add argument", ast.Call(func, [*args, args[0]], keywords), 0.0
     for takes, one in facts.around.arguments:
         mentioned = _mentioned(one)
-        if (takes == name or mentioned & unread) and mentioned <= known_names(site.context, facts):
+        if (takes == name or mentioned & unread) and mentioned <= _known_names(site.context, facts):
             extra = short + (1.0 if mentioned & unread else 0.0)
             yield "add argument", ast.Call(func, [*args, one], keywords), extra
     for value in facts.integers[:4]:
@@ -148,7 +147,7 @@ def borrowed_arguments(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     if isinstance(site.owner, ast.Call) and site.field == "args":
         for _, one in facts.around.arguments:
             mentioned = _mentioned(one)
-            if node.id in mentioned and mentioned <= known_names(site.context, facts):
+            if node.id in mentioned and mentioned <= _known_names(site.context, facts):
                 yield "borrow argument", one, 0.0
 
 
@@ -158,7 +157,7 @@ def borrowed_conditions(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     if not site.is_test or (site.field == "values" and isinstance(site.owner, ast.BoolOp)):
         return
     inside = {ast.dump(n) for n in ast.walk(site.node)}
-    known = known_names(site.context, facts)
+    known = _known_names(site.context, facts)
     for condition in facts.around.conditions:
         if ast.dump(condition) not in inside and _mentioned(condition) <= known:
             for op in (ast.And(), ast.Or()):
@@ -177,8 +176,8 @@ def borrowed_statements(
         return
     nodes = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
     read = {n.id for n in nodes if isinstance(n.ctx, ast.Load)}
-    known = known_names(context, facts)
-    fitting = [s for one in facts.around.statements for s in fitted(one, context, known, read)]
+    known = _known_names(context, facts)
+    fitting = [s for one in facts.around.statements for s in _fitted(one, context, known, read)]
     gaps = [at for at, s in enumerate(body) if not is_mark(s) and not is_docstring(s)]
     if not isinstance(body[-1], ast.Return | ast.Raise | ast.Break | ast.Continue):
         gaps.append(len(body))
@@ -193,7 +192,7 @@ def borrowed_statements(
             yield "borrow statement", (Change(owner, field, None, items),), extra, (near,)
 
 
-def fitted(
+def _fitted(
     stmt: ast.stmt, context: Scope, known: set[str], read: set[str]
 ) -> Iterator[tuple[ast.stmt, float]]:
     """The statement as it may stand here: as it is, or with one foreign name replaced."""
@@ -215,21 +214,6 @@ def fitted(
             yield new, -0.5 - 0.1 * place
 
 
-def renamed(stmt: ast.stmt, old: str, new: str) -> ast.stmt | None:
-    """A copy with one name in the place of another, also as attribute, text and part of a longer
-    name (`read_low` for `read_high`); None where it is mentioned but once."""
-    twin = copy_of(stmt)
-    word = re.compile(rf"(?<![^_]){re.escape(old)}(?![^_])")
-    count = 0
-    for node in ast.walk(twin):
-        for field in ("id", "attr", "value", "arg"):
-            text = node.__dict__.get(field)
-            if isinstance(text, str) and word.search(text):
-                node.__dict__[field] = word.sub(new, text)
-                count += 1
-    return twin if count > 1 else None
-
-
 @lru_cache(maxsize=8 * STATEMENTS)
 def _borrowed_names(stmt: ast.stmt) -> tuple[frozenset[str], frozenset[str]]:
     """The names in a statement of the vocabulary, which no edit changes; those its loops bind."""
@@ -246,7 +230,7 @@ def _useful(stmt: ast.stmt, read: set[str]) -> bool:
     return any(_mentioned(target) & read for target in targets)
 
 
-def known_names(context: Scope, facts: CodeFacts) -> set[str]:
+def _known_names(context: Scope, facts: CodeFacts) -> set[str]:
     """The names that mean something here."""
     own = set() if context.function is None else _mentioned(context.function)
     return own | set(context.names) | facts.around.known | _BUILTIN

@@ -14,7 +14,6 @@ from refute.function.search.rules.rule import (
     Draft,
     Restated,
     binary,
-    call,
     compare,
     const,
     load,
@@ -108,39 +107,6 @@ def updates(loop: ast.For | ast.While, context: Scope) -> Iterator[Draft]:
             yield "insert update", changes, missing + (endless and name in tested), (loop,)
 
 
-rule("clamp", "n = 0\nfor x in items:\n    n += x\n    b = n\nreturn b",
-    "n = 0\nfor x in items:\n    n += x\n    n = max(n, 0)\n    b = n\nreturn b")  # fmt: skip
-
-
-def clamps(loop: ast.For | ast.While) -> Iterator[Draft]:
-    """A missing floor of an accumulator in a loop: `total = max(total, 0)`."""
-    added = [
-        node.target.id
-        for node in ast.walk(loop)
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)
-    ]
-    for name in dict.fromkeys(added):
-        for place, items in enumerate(([*loop.body], [*loop.body])):
-            floor = call("max", load(name), const(0))
-            clamp = ast.Assign(targets=[store(name)], value=floor)
-            if place == 0:
-                items.append(clamp)
-            else:
-                after = next((i for i, s in enumerate(items) if _adds(s, name)), None)
-                if after is None or after == len(loop.body) - 1:
-                    continue
-                items.insert(after + 1, clamp)
-            yield "clamp", (Change(loop, "body", None, items),), 0.0, (loop,)
-
-
-def _adds(stmt: ast.stmt, name: str) -> bool:
-    return (
-        isinstance(stmt, ast.AugAssign)
-        and isinstance(stmt.target, ast.Name)
-        and stmt.target.id == name
-    )
-
-
 def is_docstring(stmt: ast.stmt) -> bool:
     """Return whether the statement is a text that stands alone."""
     return (
@@ -150,7 +116,7 @@ def is_docstring(stmt: ast.stmt) -> bool:
     )
 
 
-__all__ = ["clamps", "is_docstring", "statements", "swapped_returns", "updates"]
+__all__ = ["is_docstring", "statements", "swapped_returns", "updates"]
 
 # -- another statement in the place of one ---------------------------------------------------------
 
@@ -213,7 +179,6 @@ rewritten("missing return", "V", "return V", when=_is_idle)
 
 rule("delete", "items.sort()\nreturn items", "return items")
 rule("drop check", "if not items:\n    raise ValueError('none')\nreturn items", "return items")
-rule("reorder", "a += 1\nb += a\nreturn b", "b += a\na += 1\nreturn b", few=True)
 rule("dedent", "for x in items:\n    a += x\n    return a",
     "for x in items:\n    a += x\nreturn a", few=True)  # fmt: skip
 rule("indent", "for x in items:\n    a += x\nb += 1\nreturn b",
@@ -240,12 +205,6 @@ def statements(
         if not isinstance(stmt, ast.FunctionDef):
             kind = "drop check" if _refuses(stmt) else "delete"
             yield kind, new([*before, *after]), _deletion(stmt), (stmt,)
-        if order + 1 < len(real):
-            second = body[real[order + 1]]
-            pair = (stmt, second)
-            if not isinstance(stmt, ast.FunctionDef | ast.Return):
-                rest = body[real[order + 1] + 1 :]
-                yield "reorder", new([*before, second, stmt, *rest]), 0.0, pair
         for kind, items, extra in restated(stmt, context, facts):
             yield kind, new([*before, *items, *after]), extra, (stmt,)
         # A statement at the end of a block that belongs after it, and the reverse.
@@ -266,7 +225,6 @@ def statements(
                 yield "indent", changes, 0.0, (stmt, follower)
         if isinstance(stmt, ast.For | ast.While):
             yield from updates(stmt, context)
-            yield from clamps(stmt)
 
 
 def _tails(stmt: ast.stmt, name: str, inner: list[ast.stmt]) -> Iterator[tuple[ast.stmt, Change]]:
