@@ -1,8 +1,7 @@
-"""Facts that the edits use about a program: names, constants, rough types, and a vocabulary.
+"""Facts that the edits use about a program: names, constants, and a vocabulary.
 
-Rough types are read off the form: int float num str list set dict tuple bool iter, or `?`. The
-vocabulary is that of the code around a function: most changes that people make consist of pieces
-that stand in the same file (Barr et al., "The Plastic Surgery Hypothesis", FSE 2014).
+The vocabulary is that of the code around a function: most changes that people make consist of
+pieces that stand in the same file (Barr et al., "The Plastic Surgery Hypothesis", FSE 2014).
 """
 
 from __future__ import annotations
@@ -10,14 +9,13 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeVar
 
 from refute.function.search.edit import copy_of
 from refute.function.search.fuel import is_mark
-from refute.function.search.sites import Site
 from refute.source.syntax import Function, find_function
 
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -204,116 +202,14 @@ def _defined(tree: ast.Module) -> Iterator[str]:
             )
 
 
-_CALLS = {
-    "len": "int", "int": "int", "ord": "int", "sum": "num", "round": "num", "abs": "num",
-    "pow": "num", "float": "float", "str": "str", "chr": "str", "bin": "str", "hex": "str",
-    "input": "str", "repr": "str", "list": "list", "sorted": "list", "set": "set",
-    "frozenset": "set", "dict": "dict", "tuple": "tuple", "bool": "bool", "any": "bool",
-    "all": "bool", "isinstance": "bool",
-    "callable": "bool", "hasattr": "bool", "range": "iter", "zip": "iter", "map": "iter",
-    "filter": "iter", "enumerate": "iter", "reversed": "iter", "Counter": "dict",
-    "defaultdict": "dict", "deque": "list", "iter": "iter",
-}  # fmt: skip
-_METHODS = {
-    "lower": "str", "upper": "str", "strip": "str", "lstrip": "str", "rstrip": "str",
-    "join": "str", "replace": "str", "title": "str", "capitalize": "str", "swapcase": "str",
-    "zfill": "str", "hexdigest": "str", "format": "str", "split": "list", "splitlines": "list",
-    "keys": "iter", "values": "iter", "items": "iter", "count": "int", "index": "int",
-    "find": "int", "rfind": "int", "bit_length": "int", "isdigit": "bool", "isalpha": "bool",
-    "isupper": "bool", "islower": "bool", "isalnum": "bool", "isspace": "bool",
-    "startswith": "bool", "endswith": "bool", "copy": "?",
-}  # fmt: skip
-_ANNOTATIONS = {
-    "int": "int", "float": "float", "str": "str", "bool": "bool", "list": "list", "List": "list",
-    "dict": "dict", "Dict": "dict", "set": "set", "Set": "set", "tuple": "tuple",
-    "Tuple": "tuple", "Iterable": "iter", "Sequence": "list",
-}  # fmt: skip
-
-
-def annotated_type(node: ast.expr) -> str:
-    """The rough type that an annotation says."""
-    if isinstance(node, ast.Subscript):
-        node = node.value
-    name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
-    return _ANNOTATIONS.get(name, "?")
-
-
-def rough_type(node: ast.AST, types: Mapping[str, str], depth: int = 12) -> str:
-    """The rough type of an expression; `types`: those of its variables, as far as known.
-
-    What is nested deeper than `depth` says nothing: each part of a long sum is asked for its type.
-    """
-    if not depth:
-        return "?"
-    deeper = depth - 1
-    match node:
-        case ast.Constant(value=value):
-            name = type(value).__name__
-            return name if name in ("int", "float", "str", "bool") else "?"
-        case ast.Name(id=name):
-            return types.get(name, "?")
-        case ast.Call(func=ast.Attribute(attr=attr)):
-            return _METHODS.get(attr, "?")
-        case ast.Call(func=ast.Name(id=name)):
-            return _CALLS.get(name, "?")
-        case ast.Compare():
-            return "bool"
-        case ast.UnaryOp(op=ast.Not()):
-            return "bool"
-        case ast.UnaryOp(operand=operand):
-            return rough_type(operand, types, deeper)
-        case ast.BoolOp(values=values):
-            kinds = [rough_type(value, types, deeper) for value in values]
-            return "?" if "bool" in kinds and len(set(kinds)) > 1 else kinds[-1]
-        case ast.IfExp(body=body):
-            return rough_type(body, types, deeper)
-        case ast.List() | ast.ListComp():
-            return "list"
-        case ast.Set() | ast.SetComp():
-            return "set"
-        case ast.Dict() | ast.DictComp():
-            return "dict"
-        case ast.Tuple():
-            return "tuple"
-        case ast.GeneratorExp():
-            return "iter"
-        case ast.JoinedStr():
-            return "str"
-        case ast.Subscript(value=value, slice=index):
-            whole = rough_type(value, types, deeper)
-            return whole if isinstance(index, ast.Slice) or whole == "str" else "?"
-        case ast.BinOp(left=left, op=op, right=right):
-            a, b = rough_type(left, types, deeper), rough_type(right, types, deeper)
-            if isinstance(op, ast.Div):
-                return "float"
-            if "str" in (a, b):
-                return "str"
-            if "list" in (a, b):
-                return "list"
-            if isinstance(op, ast.Add | ast.Mult):
-                return a if a == b else "num" if {a, b} <= {"int", "float", "num"} else "?"
-            return a if a == b else "num"
-    return "?"
-
-
-def suits(kind: str, kinds: Collection[str]) -> bool:
-    """Return whether a rough type is unknown or one of `kinds`."""
-    if kind == "num":
-        return "int" in kinds or "float" in kinds or "num" in kinds
-    return kind == "?" or kind in kinds
-
-
 __all__ = [
     "CodeFacts",
     "Vocabulary",
     "definitions",
-    "fits",
     "gather",
-    "may_be",
     "names_in",
     "neighbours",
     "reachable",
-    "type_of",
     "vocabulary",
 ]
 
@@ -338,8 +234,6 @@ class CodeFacts:
     """Short strings in quotes in the description."""
     functions: tuple[str, ...]
     """Functions that the module defines."""
-    types: dict[str, str]
-    """Variable -> rough type."""
     used: dict[str, int]
     """Variable -> number of loads."""
     indices: frozenset[str]
@@ -372,7 +266,6 @@ def gather(
     integers: dict[int, None] = {}
     strings: dict[str, None] = {}
     used: dict[str, int] = {}
-    types: dict[str, str] = {}
     atoms: dict[str, ast.expr] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant):
@@ -382,12 +275,10 @@ def gather(
                 strings[node.value] = None
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             used[node.id] = used.get(node.id, 0) + 1
-        elif isinstance(node, ast.arg) and node.annotation is not None:
-            types[node.arg] = annotated_type(node.annotation)
         elif isinstance(node, ast.Compare):
             atoms[ast.dump(node)] = node
     own = [n.name for n in tree.body if isinstance(n, ast.FunctionDef)]
-    facts = CodeFacts(
+    return CodeFacts(
         tree,
         tuple(integers),
         _told_integers(description),
@@ -398,7 +289,6 @@ def gather(
             )
         )[:12],
         tuple(dict.fromkeys((*own, *near))),
-        types,
         used,
         _indices(tree),
         tuple(atoms.values())[:12],
@@ -406,21 +296,6 @@ def gather(
         {id(node): _unread(node) for node in ast.walk(tree) if isinstance(node, Function)},
         {id(node): _unspread(node) for node in ast.walk(tree) if isinstance(node, Function)},
     )
-    for _ in range(2):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Assign):
-                for target in node.targets:
-                    if isinstance(target, ast.Name):
-                        _learn(facts, target.id, type_of(node.value, facts))
-            elif isinstance(node, ast.For | ast.comprehension):
-                if not isinstance(node.target, ast.Name):
-                    continue
-                iterable = node.iter
-                if isinstance(iterable, ast.Call) and _callee(iterable) == "range":
-                    _learn(facts, node.target.id, "int")
-                elif type_of(iterable, facts) == "str":
-                    _learn(facts, node.target.id, "str")
-    return facts
 
 
 def _unread(function: Function) -> tuple[str, ...]:
@@ -462,12 +337,6 @@ def _indices(tree: ast.Module) -> frozenset[str]:
     return frozenset(found)
 
 
-def _learn(facts: CodeFacts, name: str, kind: str) -> None:
-    if kind != "?":
-        known = facts.types.get(name)
-        facts.types[name] = kind if known in (None, kind) else known
-
-
 def _told_integers(description: str) -> tuple[int, ...]:
     prose = "\n".join(
         line
@@ -483,23 +352,6 @@ def _callee(node: ast.Call) -> str:
     if isinstance(node.func, ast.Name):
         return node.func.id
     return node.func.attr if isinstance(node.func, ast.Attribute) else ""
-
-
-def type_of(node: ast.AST, facts: CodeFacts) -> str:
-    """The rough type of an expression of the program."""
-    return rough_type(node, facts.types)
-
-
-def may_be(node: ast.AST, facts: CodeFacts, *kinds: str) -> bool:
-    """Return whether the expression's rough type is unknown or one of `kinds`."""
-    return suits(type_of(node, facts), kinds)
-
-
-def fits(site: Site, name: str, facts: CodeFacts) -> bool:
-    """Return whether a variable could stand at a site, as far as rough types tell."""
-    here, there = type_of(site.node, facts), facts.types.get(name, "?")
-    numbers = {"int", "float", "num", "bool"}
-    return "?" in (here, there) or here == there or {here, there} <= numbers
 
 
 NEAR = 8

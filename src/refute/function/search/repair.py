@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from refute.core.problems import FunctionProblem, UnitTest
 from refute.function.search.edit import Edit
 from refute.function.search.mutants import singles
-from refute.function.search.trial import OutOfBudget, Trial, TrialResult, starved
+from refute.function.search.trial import OutOfBudget, Trial, TrialResult
 from refute.sandbox import (
     Limits,
     NotRun,
@@ -35,10 +35,6 @@ LISTING_OTHERS = 0.15
 """Shares of the time left, at most, for listing the edits of the function, and of what it uses."""
 RIVAL = 5.0
 """Log weight by which an edit may be less likely than one that fits to be worth comparing."""
-ONCE_MORE = 40
-"""Single edits, at most, that are tried with more fuel and time."""
-RETRYING = 0.3
-"""Share of the time left for that."""
 ELSEWHERE = -1.5
 """Log weight of an edit outside of the function that was asked about: others may rely on it."""
 REACH_BONUS = 1.0
@@ -146,7 +142,6 @@ def _search(
 
     edits = listed(own, 0.0, LISTING)
     head = sum(edit.weight > HEAD for edit in edits)
-    results: list[TrialResult] = []
 
     def singly(some: Iterable[Edit]) -> Iterator[tuple[tuple[Edit, ...], float]]:
         return (((edit,), edit.weight) for edit in some)
@@ -159,16 +154,13 @@ def _search(
                 break
             yield edit
 
-    _collect(trial.run(singly(edits[:head])), found, results)
-    if not found.survivors:
-        _once_more(trial, found, results)
+    _collect(trial.run(singly(edits[:head])), found)
     least = max((r.weight - RIVAL for r in found.survivors), default=-math.inf)
-    _collect(trial.run(singly(rest(least))), found, results)
+    _collect(trial.run(singly(rest(least))), found)
 
 
-def _collect(ran: Iterator[TrialResult], found: Repair, results: list[TrialResult]) -> None:
+def _collect(ran: Iterator[TrialResult], found: Repair) -> None:
     for result in ran:
-        results.append(result)
         if result.fits:
             found.survivors.append(result)
 
@@ -176,34 +168,6 @@ def _collect(ran: Iterator[TrialResult], found: Repair, results: list[TrialResul
 def starting(trial: Trial, budget: float) -> float:
     """Seconds to keep back for loading fixes as they are written: a package may take long."""
     return min(2 * trial.once, 0.2 * budget)
-
-
-def _once_more(trial: Trial, found: Repair, results: list[TrialResult]) -> None:
-    """Give single edits that ran out of fuel, or of time, ten times as much."""
-    weak = [r for r in results if any(map(starved, r.outcomes))]
-    # Only those that fail in no other way are worth it.
-    weak = [
-        r
-        for r in weak
-        if all(
-            ok or isinstance(o, NotRun) or starved(o)
-            for o, ok in zip(r.outcomes, r.passed, strict=True)
-        )
-    ][:ONCE_MORE]
-    if not weak:
-        return
-    fuel, trial.fuel = trial.fuel, 10 * trial.fuel
-    now, deadline = time.monotonic(), trial.deadline
-    trial.patient, trial.deadline = True, now + RETRYING * max(0.0, deadline - now)
-    try:
-        _collect(trial.run((r.edits, r.weight) for r in weak), found, [])
-    except OutOfBudget:
-        if trial.max_candidates is not None:
-            raise
-    finally:
-        trial.patient, trial.deadline = False, deadline
-    if not found.survivors:
-        trial.fuel = fuel
 
 
 @dataclass(slots=True)

@@ -62,6 +62,10 @@ _Made = tuple[tuple[Edit, ...], float, Program]
 """Edits, their weight and the program that they make."""
 
 
+_TIGHT = Limits(cpu=0.15, wall=1.0, memory=400 << 20, output=1 << 20, stop_after=1, retry=False)
+"""Of one candidate: thousands run."""
+
+
 @dataclass(frozen=True, slots=True)
 class TrialResult:
     """An edited program and what it did on the tests."""
@@ -90,7 +94,6 @@ class Trial:
     """`time.monotonic()` at which to stop."""
     max_candidates: int | None = None
     fuel: int = 20_000
-    patient: bool = False
     """True: candidates get ten times as much time."""
     tried: int = 0
     focus: ast.Module = field(init=False)
@@ -157,14 +160,6 @@ class Trial:
     def calls(self) -> list[Invocation]:
         """Return what the tests run, in their order."""
         return [test.call for test in self.tests]
-
-    @property
-    def limits(self) -> Limits:
-        """Limits of one candidate, tight: thousands run."""
-        cpu, wall = (1.5, 3.0) if self.patient else (0.15, 1.0)
-        return Limits(
-            cpu=cpu, wall=wall, memory=400 << 20, output=1 << 20, stop_after=1, retry=False
-        )
 
     def check_budget(self) -> None:
         """Raises `OutOfBudget`."""
@@ -269,7 +264,7 @@ class Trial:
     def _ran(self, batch: Sequence[_Made]) -> tuple[list[list[Outcome]], float]:
         """The outcomes of each, and the seconds that they took."""
         start = time.monotonic()
-        limits = self.within(self.limits)
+        limits = self.within(_TIGHT)
         rows = self._run_all([program for *_, program in batch], self.calls, limits)
         return rows, time.monotonic() - start
 

@@ -7,7 +7,7 @@ import ast
 import builtins
 from collections.abc import Callable, Iterator
 
-from refute.function.search.facts import CodeFacts, may_be, type_of
+from refute.function.search.facts import CodeFacts
 from refute.function.search.rules.rule import (
     Variant,
     call,
@@ -142,7 +142,7 @@ rewrites("drop argument", "V.M(A, **K) -> V.M(**K) ; 0.5",
 rule("default", "return min(items)", "return min(items, default=0)",
     when=_calls("min", "max"),
     rows="F(A, **K) -> F(A, **K, default=0)\nF(A, **K) -> F(A, **K, default=None)")  # fmt: skip
-rewrites("slice", "zip(A, X) -> zip(A, X[1:]) ; 0 ; list str")
+rewrites("slice", "zip(A, X) -> zip(A, X[1:])")
 
 
 def _is_value(site: Site, facts: CodeFacts) -> bool:
@@ -160,52 +160,48 @@ def _around(site: Site) -> str:
     return getattr(getattr(site.owner, "func", None), "id", "")
 
 
-def _known(site: Site, facts: CodeFacts, new: ast.expr) -> float:
-    return 0.4 if type_of(site.node, facts) != "?" else 0.0
-
-
 def _wrapped(site: Site, facts: CodeFacts, new: ast.expr) -> float | None:
     name, node = callee(new), site.node
     if name == _around(site) and name != "sorted":
         return None
     if name == "abs" and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
         return 1.4  # a distance
-    return _known(site, facts, new)
+    return 0.0
 
 
 rule("wrap", "return a - b", "return abs(a - b)", when=_is_value, extra=_wrapped, rows="""
-    X -> abs(X)       ;  0.8 ; int float num
-    X -> len(X)       ;  0.4 ; str list set dict tuple
-    X -> set(X)       ;  0.6 ; str list tuple iter
-    X -> sorted(X)    ;  0.4 ; list set tuple str iter
-    X -> list(X)      ;  0.0 ; set tuple iter str dict
-    X -> str(X)       ;  0.2 ; int float num list
-    X -> int(X)       ;  0.4 ; str float num bool
-    X -> sum(X)       ;  0.0 ; list tuple set iter
-    X -> max(X)       ; -0.3 ; list tuple set iter
-    X -> min(X)       ; -0.3 ; list tuple set iter
-    X -> tuple(X)     ;  0.0 ; list set iter
-    X -> bool(X)      ; -1.0 ; int list str
-    X -> float(X)     ; -0.5 ; int str
-    X -> round(X)     ; -0.3 ; float num
-    X -> any(X)       ; -0.6 ; list iter
-    X -> all(X)       ; -0.6 ; list iter
-    X -> ord(X)       ; -0.6 ; str
-    X -> chr(X)       ; -0.6 ; int num
-    X -> bin(X)       ; -0.6 ; int num
-    X -> range(X)     ; -0.6 ; int
-    X -> enumerate(X) ; -1.0 ; list str iter
+    X -> abs(X)       ;  0.8
+    X -> len(X)       ;  0.4
+    X -> set(X)       ;  0.6
+    X -> sorted(X)    ;  0.4
+    X -> list(X)      ;  0.0
+    X -> str(X)       ;  0.2
+    X -> int(X)       ;  0.4
+    X -> sum(X)       ;  0.0
+    X -> max(X)       ; -0.3
+    X -> min(X)       ; -0.3
+    X -> tuple(X)     ;  0.0
+    X -> bool(X)      ; -1.0
+    X -> float(X)     ; -0.5
+    X -> round(X)     ; -0.3
+    X -> any(X)       ; -0.6
+    X -> all(X)       ; -0.6
+    X -> ord(X)       ; -0.6
+    X -> chr(X)       ; -0.6
+    X -> bin(X)       ; -0.6
+    X -> range(X)     ; -0.6
+    X -> enumerate(X) ; -1.0
 """)  # fmt: skip
 rule("wrap method", "return str(a)", "return str(a).lower()", when=_is_value,
-     extra=lambda site, facts, new: 0.5 if type_of(site.node, facts) == "str" else -0.5, rows="""
-    X -> X.lower()    ;  0.4 ; str
-    X -> X.upper()    ;  0.0 ; str
-    X -> X.strip()    ;  0.0 ; str
-    X -> X.split()    ; -0.4 ; str
-    X -> X.encode()   ; -0.5 ; str
-    X -> X.isdigit()  ; -1.0 ; str
-    X -> X.isalpha()  ; -1.0 ; str
-    X -> X.swapcase() ; -0.6 ; str
+     extra=lambda site, facts, new: -0.5, rows="""
+    X -> X.lower()    ;  0.4
+    X -> X.upper()    ;  0.0
+    X -> X.strip()    ;  0.0
+    X -> X.split()    ; -0.4
+    X -> X.encode()   ; -0.5
+    X -> X.isdigit()  ; -1.0
+    X -> X.isalpha()  ; -1.0
+    X -> X.swapcase() ; -0.6
 """)  # fmt: skip
 rule("negate", "if any(items):\n    return 1", "if not any(items):\n    return 1", few=True)
 
@@ -218,7 +214,7 @@ def negations(site: Site, facts: CodeFacts) -> Iterator[Variant]:
         return
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         pass  # another comparison operator says the same
-    elif site.is_test or type_of(node, facts) == "bool":
+    elif _is_truth(site, facts):
         yield "negate", negated(node), 0.0
     elif isinstance(site.owner, ast.Return):
         yield "negate", negated(node), -1.5
@@ -238,9 +234,8 @@ def wrapped_sides(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     if not isinstance(left, ast.Constant) and not isinstance(right, ast.Constant):
         for name in ("set", "sorted", "abs", "len", "str", "int"):
             yield "wrap both", ast.Compare(call(name, left), node.ops, [call(name, right)]), 0.0
-    if may_be(left, facts, "str") and may_be(right, facts, "str"):
-        low = ast.Compare(method(left, "lower"), node.ops, [method(right, "lower")])
-        yield "wrap both", low, 0.0
+    low = ast.Compare(method(left, "lower"), node.ops, [method(right, "lower")])
+    yield "wrap both", low, 0.0
 
 
 rule("slice bound", "return items[1:]", "return items[:1]")
@@ -271,10 +266,10 @@ def _is_sequence(site: Site, facts: CodeFacts) -> bool:
         return False
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
         return False
-    return may_be(node, facts, "list", "str", "tuple") and not site.is_test
+    return not site.is_test
 
 
-rule("slice", "return items", "return items[::-1]", when=_is_sequence, extra=_known, rows="""
+rule("slice", "return items", "return items[::-1]", when=_is_sequence, rows="""
     X -> X[1:]
     X -> X[:-1]
     X -> X[::-1] ; 0.3
@@ -290,14 +285,12 @@ def parts(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     node = site.node
     if not _is_sequence(site, facts):
         return
-    known = _known(site, facts, node)
     for place, name in enumerate(site.context.names[:8]):
         if name == getattr(node, "id", None):
             continue
-        if facts.types.get(name, "?") in ("?", "int", "num"):
-            extra = known + (1.5 if facts.idle(name) else 0.0) - 0.1 * place
-            for cut, less in ((ast.Slice(None, load(name)), 0.0), (ast.Slice(load(name)), 0.4)):
-                yield "slice name", ast.Subscript(node, cut, ast.Load()), extra - less
+        extra = (1.5 if facts.idle(name) else 0.0) - 0.1 * place
+        for cut, less in ((ast.Slice(None, load(name)), 0.0), (ast.Slice(load(name)), 0.4)):
+            yield "slice name", ast.Subscript(node, cut, ast.Load()), extra - less
 
 
 def _is_plain(site: Site) -> bool:
@@ -310,13 +303,12 @@ def _is_plain(site: Site) -> bool:
 
 
 def _is_truth(site: Site, facts: CodeFacts) -> bool:
-    return site.is_test or type_of(site.node, facts) == "bool"
+    negative = isinstance(site.node, ast.UnaryOp) and isinstance(site.node.op, ast.Not)
+    return site.is_test or negative or isinstance(site.node, ast.Compare)
 
 
 def _is_number(site: Site, facts: CodeFacts) -> bool:
-    if not _is_plain(site) or _is_truth(site, facts):
-        return False
-    return may_be(site.node, facts, "int", "float", "num")
+    return _is_plain(site) and not _is_truth(site, facts)
 
 
 def _bounds(site: Site, facts: CodeFacts, new: ast.expr) -> float:

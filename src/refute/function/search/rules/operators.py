@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from refute.function.search.edit import copy_of
-from refute.function.search.facts import CodeFacts, fits, type_of
+from refute.function.search.facts import CodeFacts
 from refute.function.search.rules.rule import (
     Variant,
     binary,
@@ -127,9 +127,7 @@ def names(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     for place, name in enumerate(site.context.names):
         if name == node.id:
             continue
-        extra = 0.0 if fits(site, name, facts) else -2.0
-        if facts.idle(name):
-            extra += 1.5
+        extra = 1.5 if facts.idle(name) else 0.0
         if name in site.context.fresh:
             extra += 0.4
         if (name in facts.indices) != (node.id in facts.indices):
@@ -161,18 +159,11 @@ def replacements(site: Site, facts: CodeFacts) -> Iterator[Variant]:
         if isinstance(node.value, str) and len(node.value) > 3:
             return
         for place, name in enumerate(site.context.names):
-            extra = 0.0 if fits(site, name, facts) else -2.0
-            if facts.idle(name):
-                extra += 1.5
+            extra = 1.5 if facts.idle(name) else 0.0
             yield "constant to variable", load(name), extra - 0.08 * place
     elif not (site.field == "func" and isinstance(site.owner, ast.Call)):
-        kind = type_of(node, facts)
-        if kind in ("?", "int", "num", "float"):
-            for value in dict.fromkeys((0, 1, 2, *facts.integers[:6], *facts.told_integers[:4])):
-                yield "variable to constant", number(value), 0.0
-        if kind == "str":
-            for text in facts.strings[:8]:
-                yield "variable to constant", const(text), 0.0
+        for value in dict.fromkeys((0, 1, 2, *facts.integers[:6], *facts.told_integers[:4])):
+            yield "variable to constant", number(value), 0.0
 
 
 __all__ = ["ARITHMETIC"]
@@ -249,8 +240,7 @@ def arithmetic(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     odd = -0.5 if chain else 0.0
     for other_op, extra in ARITHMETIC.get(type(op), ()):
         yield "arithmetic", binary(left, other_op(), right), extra + odd
-    plain = isinstance(op, ast.Add) and type_of(node, facts) in ("int", "float", "num")
-    if not isinstance(op, _SYMMETRIC) and not plain:
+    if not isinstance(op, _SYMMETRIC):
         yield "swap operands", binary(right, op, left), -0.7 if isinstance(op, ast.Add) else 0.0
     if isinstance(left, ast.BinOp):
         yield "parentheses", binary(left.left, left.op, binary(left.right, op, right)), 0.0

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from refute.function.search.edit import Change, same
-from refute.function.search.facts import CodeFacts, suits, type_of
+from refute.function.search.facts import CodeFacts
 from refute.function.search.sites import Scope, Site
 from refute.source.syntax import parse_module
 
@@ -181,8 +181,6 @@ class _Row:
     pattern: ast.AST
     replacement: ast.AST
     extra: float
-    types: tuple[str, ...]
-    """Rough types of `X`; none: any."""
 
 
 def rewrites(
@@ -192,7 +190,7 @@ def rewrites(
     when: _When = _always,
     extra: _Extra = _nothing,
 ) -> None:
-    """Rows of expressions for a kind: `PATTERN -> REPLACEMENT ; weight added ; types of X`.
+    """Rows of expressions for a kind: `PATTERN -> REPLACEMENT ; weight added`.
 
     `when`: what must hold of the site besides; `extra`: what a new expression's weight is changed
     by besides, None where it is not worth trying.
@@ -203,17 +201,10 @@ def rewrites(
     def make(site: Site, facts: CodeFacts) -> Iterator[Variant]:
         if not when(site, facts):
             return
-        kinds: dict[int, str] = {}  # of what X stands for, mostly the same in all rows
         for row in rows:
             bound: _Bound = {}
             if not _match(row.pattern, site.node, bound):
                 continue
-            if row.types:
-                part = bound["X"]
-                if id(part) not in kinds:
-                    kinds[id(part)] = type_of(part, facts)
-                if not suits(kinds[id(part)], row.types):
-                    continue
             new = _filled(row.replacement, bound)
             more = None if _repeats(new) else extra(site, facts, new)
             if more is not None:
@@ -250,10 +241,10 @@ def _repeats(new: ast.expr) -> bool:
 
 
 def _row(line: str) -> _Row:
-    rewrite, extra, types = (part.strip() for part in (line + " ; ; ").split(";")[:3])
+    rewrite, _, extra = line.partition(";")
     sides = [_stripped(parse_module(side.strip())).body[0] for side in rewrite.split(" -> ")]
     pattern, replacement = (side.value for side in sides if isinstance(side, ast.Expr))
-    return _Row(pattern, replacement, float(extra or 0), tuple(types.split()))
+    return _Row(pattern, replacement, float(extra or 0))
 
 
 def _stripped(tree: ast.Module) -> ast.Module:

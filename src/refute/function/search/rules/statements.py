@@ -50,21 +50,10 @@ def guards(stmt: ast.stmt, context: Scope, facts: CodeFacts) -> Iterator[Restate
     others = [name for name in context.names if name not in context.fresh][:4]
     for i, a in enumerate(fresh):
         for b in (*fresh[i + 1 :], *others):
-            both = {facts.types.get(a, "?"), facts.types.get(b, "?")} - {"?"}
-            if len(both) > 1:
-                continue
-            for op, extra in _PAIR_TESTS:
-                test = compare(load(a), op, load(b))
-                tests.append((test, extra))
-        for op, extra in _ZERO_TESTS:
-            if facts.types.get(a, "?") in ("?", "int", "num"):
-                zero = compare(load(a), op, const(0))
-                tests.append((zero, extra - 0.3))
-        for rest in (0, 1):
-            if facts.types.get(a, "?") in ("?", "int", "num"):
-                left = binary(load(a), ast.Mod(), const(2))
-                parity = compare(left, ast.Eq(), const(rest))
-                tests.append((parity, 0.0))
+            tests += [(compare(load(a), op, load(b)), extra) for op, extra in _PAIR_TESTS]
+        tests += [(compare(load(a), op, const(0)), extra - 0.3) for op, extra in _ZERO_TESTS]
+        half = binary(load(a), ast.Mod(), const(2))
+        tests += [(compare(half, ast.Eq(), const(rest)), 0.0) for rest in (0, 1)]
     for condition, extra in tests:
         yield "guard", [ast.If(test=condition, body=[stmt], orelse=[])], extra
 
