@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from refute.doors.notebook import load_ipython_extension
     from refute.errors import InputError, LimitReached, RefuteError, SandboxUnavailable, Unavailable
     from refute.function.contract import Candidate, FailingTest, Finding, MethodResult, State
-    from refute.function.examples import read_examples
     from refute.function.search.engine import search
     from refute.function.target import open_target, problem_of
     from refute.issue.contract import Reproduction
@@ -85,7 +84,6 @@ _HOMES = {
         "Unavailable",
     ),
     "refute.function.contract": ("Candidate", "FailingTest", "Finding", "MethodResult", "State"),
-    "refute.function.examples": ("read_examples",),
     "refute.function.search.engine": ("search",),
     "refute.function.target": ("open_target", "problem_of"),
     "refute.issue.contract": ("Reproduction",),
@@ -184,7 +182,6 @@ __all__ = [
     "open_target",
     "problem_of",
     "rank_fixes",
-    "read_examples",
     "refine",
     "reproduce",
     "search",

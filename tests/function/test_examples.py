@@ -1,90 +1,14 @@
-"""The doctests of a text as calls."""
+"""Examples of descriptions and of callers, understood by replaying them."""
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import pytest
 
-from refute.core.problems import Call, Expression, FunctionProblem, Trust, UnitTest
+from refute.core.problems import FunctionProblem
 from refute.function.contract import MethodResult, State
-from refute.function.examples import read_examples, understood
+from refute.function.examples import understood
 from refute.function.search.engine import search
 from refute.sandbox.local import LocalSandbox
-
-
-def found(text: str, code: str = "def f(x): ...", name: str = "f") -> list[UnitTest]:
-    return [t for t in read_examples(text, name, code=code) if t.trust < Trust.HINT]
-
-
-def pairs(text: str) -> list[tuple[Any, Any]]:
-    return [
-        (t.call.args if isinstance(t.call, Call) else t.call.source, t.expected)
-        for t in found(text)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (">>> f(3)\n4", [((3,), 4)]),
-        (">>> f('a\\nb')\n'b\\na'", [(("a\nb",), "b\na")]),
-        (">>> f([1,\n...    2])\n[2,\n 1]", [(([1, 2],), [2, 1])]),
-        (">>> f(3) == 4", [((3,), 4)]),
-        (">>> f(3) == 4\nTrue", [((3,), 4)]),
-        (">>> f(3)\n4\nThis is because of three.", [((3,), 4)]),
-        (">>> assert 7 == f(2)", [((2,), 7)]),
-        (">>> assert f(2) is True and f(3) is False", [((2,), True), ((3,), False)]),
-        (">>> assert f(2) == float('inf')", [((2,), math.inf)]),
-        (">>> f(3)", []),
-        ("f(3) == 4 and f(5) -> 6", []),
-    ],
-)
-def test_forms(text: str, expected: list[tuple[Any, Any]]) -> None:
-    assert pairs(text) == expected
-
-
-def test_exceptions_are_read_from_tracebacks() -> None:
-    doctest = ">>> f(-1)\nTraceback (most recent call last):\n    ...\nValueError: no\n"
-    assert [(t.call, t.raises) for t in found(doctest)] == [(Call((-1,)), "ValueError")]
-
-
-def test_names_that_do_not_exist_are_not_used() -> None:
-    tests = found(
-        ">>> from fractions import Fraction as F\n>>> f(F(1, 2))\n1\n\nThen:\n\n"
-        ">>> import mod\n>>> mod.f(3)\n4\n>>> f(unknown)\n5\n>>> f(9)\n<object ...>\n"
-        ">>> f(7)  # doctest: +SKIP\n8\n"
-    )
-    assert [t.call.source for t in tests] == [
-        ">>> from fractions import Fraction as F\n>>> f(F(1, 2))"
-    ]
-
-
-def test_other_conditions_become_expressions() -> None:
-    tests = found(
-        ">>> assert abs(f(3) - 1.5) < 1e-6\n>>> assert set(f(4)) == {1, 2}\n>>> round(f(5), 2)\n"
-        "0.5\n>>> assert not f(6)\n>>> assert math.isclose(f(7), 2.5, rel_tol=0.001)"
-    )
-    sources = [(t.call.source, t.expected) for t in tests if isinstance(t.call, Expression)]
-    assert sources == [
-        ("abs(f(3) - 1.5) < 1e-06", True),
-        ("set(f(4))", {1, 2}),
-        ("round(f(5), 2)", 0.5),
-        ("bool(f(6))", False),
-        ("abs(f(7) - 2.5) <= max(0.001 * abs(2.5), 0.0)", True),
-    ]
-
-
-def test_examples_that_contradict_one_another_are_hints() -> None:
-    tests = read_examples(">>> f(3)\n4\n>>> f(3)\n5\n>>> f(4)\n5\n>>> f(4)\n5.0\n", "f")
-    assert [(t.trust, t.expected) for t in tests] == [
-        (Trust.HINT, 4),
-        (Trust.HINT, 5),
-        (Trust.STATED, 5),
-    ]
-    assert "contradicted by description line 3" in tests[0].source
-
 
 SCALED = '''
 def scaled(x, k):
@@ -134,3 +58,15 @@ def test_a_fix_that_spoils_an_example_of_a_caller_is_only_proposed(box: LocalSan
 def test_a_caller_alone_makes_nothing_red(box: LocalSandbox) -> None:
     code = SCALED.replace("x - k", "x * k") + TOTAL.format(total=50)
     assert searched(code, box).state == State.PASSES
+
+
+def test_the_doctests_of_a_description_count_where_the_code_has_none(box: LocalSandbox) -> None:
+    told = "Scale it.\n\n>>> k = 3\n>>> scaled(2, k)\n6\n>>> scaled(2, 0)\n0\n"
+    code = "def scaled(x, k):\n    return x + k\n"
+    asked = FunctionProblem("t", told, "scaled(x, k)", "scaled", code)
+    result = search(asked, box=box, budget=10.0, max_candidates=200)
+    assert [one.test.source for one in result.failing[:2]] == [
+        "description line 4",
+        "description line 6",
+    ]
+    assert body(result) == "return x * k"

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import os
 import sysconfig
-from itertools import islice
 from pathlib import Path
 from random import Random
 
-from refute.core.problems import Trust
 from refute.errors import InputError
-from refute.function.examples import read_examples
-from refute.function.search.inputs import near_inputs
+from refute.function.examples.scripts import described, scripts, slice_of
 from refute.function.source import read_source
 from refute.function.target import open_target, problem_of
 from refute.source.syntax import lifted_limits
@@ -40,10 +37,12 @@ def read(file: Path) -> int:
     for name in module.functions[:FUNCTIONS]:
         with lifted_limits():
             problem = problem_of(module, name)
-            tests = read_examples(problem.description, name, code=problem.code)
-            known = [test.call for test in tests if test.trust < Trust.HINT]
-            for proposal in islice(near_inputs(problem, known, seed=0), 60):
-                repr(proposal)
+            for script in (
+                *scripts(problem.code, name),
+                *described(problem.description, problem.code, name),
+            ):
+                for place in range(len(script.steps)):
+                    slice_of(script.steps, place)
     return len(module.functions)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from refute.doors import command_line
 from refute.errors import InputError
-from refute.function.examples import read_examples
+from refute.function.examples.scripts import described
 from refute.function.source import read_source
 from refute.source import syntax
 
@@ -84,7 +84,7 @@ def test_a_cookie_that_does_not_decode(tmp_path: Path, cookie: str) -> None:
 )  # fmt: skip
 def test_a_description_full_of_brackets_takes_little_time(text: str) -> None:
     began = time.process_time()
-    read_examples(text, "f", code=f'def f(x):\n    """{text}"""\n')
+    described(text, f'def f(x):\n    """{text}"""\n', "f")
     assert time.process_time() - began < 10
 
 

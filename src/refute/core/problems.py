@@ -157,8 +157,8 @@ class FunctionProblem:
     tests: tuple[UnitTest, ...] = ()
     """Unit tests that are given with the problem (visible tests, `--tests`)."""
     examples: tuple[UnitTest, ...] | None = None
-    """Examples of the description, where they were replayed (see `function.examples`).
-    None: its text is to be read."""
+    """Examples of the description, understood by replaying them (see `function.examples`).
+    None: they are yet to be."""
     unending: tuple[Invocation, ...] = ()
     """Calls of `examples` that were seen not to end."""
     editor_lines: tuple[str, ...] = ()

@@ -128,7 +128,7 @@ class Finding:
     """Something that can be shown without knowing the right output."""
 
     call: Invocation
-    kind: Literal["crash", "contradiction"]
+    kind: Literal["crash"]
     actual: Outcome
     reason: str
     """One line for people: "raises NameError at line 3: name 'lenght' is not defined"."""

@@ -124,8 +124,6 @@ class _Page:
         """The statements of a test at column 0."""
         style = Style(annotated=True, width=width)
         if isinstance(item, Finding):
-            if isinstance(item.actual, Returned):  # a contradiction: no call fails by itself
-                raise NotLiteral(one_line(item.reason))
             scenario, seen = _scenario(item.call, function), Observation("returned", VARIES)
         else:
             test = item.test

@@ -22,9 +22,9 @@ from refute.function.contract import (
     State,
     passes_note,
 )
-from refute.function.examples import examples_of, replayed, understood
+from refute.function.examples import replayed, understood
 from refute.function.given_tests import believed
-from refute.function.search.engine import unbound_names
+from refute.function.search.engine import TIME_UP, unbound_names
 from refute.function.source import unified_diff
 from refute.function.target import Module, problem_of
 from refute.sandbox import Limits, Program, Sandbox
@@ -45,11 +45,10 @@ LEAST = 0.25
 """Share of the budget, at least, that is left where a module takes as long to load."""
 REPLAYING = 0.8
 """Share of the budget, at most, for a look at what examples and given tests do."""
-TIME_UP = "time was up before all examples were looked at"
 _ONCE = Limits(cpu=1.0, wall=4.0)
 _NO_ORACLE = (
-    "no oracle: neither the description nor a test says what it should return, so only crashes, "
-    "time-outs and contradictions can be found"
+    "no oracle: neither the description nor a test says what it should return, so only a name "
+    "that nothing binds can be found"
 )
 
 
@@ -224,7 +223,7 @@ def _by_suite(
     if not result.candidates:
         return result
     problem, _ = understood(problem, box=box)
-    examples = examples_of(problem)
+    examples = problem.examples or ()
     calls = [test.call for test in examples]
 
     def failing(code: str) -> set[int]:
@@ -276,6 +275,9 @@ def _understanding(
             if found.green:
                 return MethodResult(found.tests, (), notes=(*notes, passes_note(len(found.tests))))
             problem = replace(problem, examples=found.tests, unending=found.unending)
+        else:
+            problem, told = understood(problem, box=timed, described=True)
+            notes = (*notes, *told)
         if timed.spent or timed.over:
             notes = (*notes, TIME_UP)
         end = timed.deadline + (1 - REPLAYING) * seconds

@@ -90,7 +90,7 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="schema", tag="basel
     problems: Sequence[KnownProblem]
 
 
-OF_FUNCTIONS = ("wrong-output", "predicted-output", "crash", "contradiction")
+OF_FUNCTIONS = ("wrong-output", "predicted-output", "crash")
 OF_CHANGES = ("behaviour-changed", "behaviour-changed-as-stated", "does-not-load")
 """The rules of which `hunt` and `diff` speak."""
 _LARGEST = 64 << 20

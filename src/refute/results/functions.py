@@ -59,7 +59,7 @@ class FailingCall(Struct, frozen=True, kw_only=True):
     ]
     actual: Annotated[str, Meta(description="Result of the function.")]
     status: Annotated[
-        Status | Literal["crash", "contradiction"],
+        Status | Literal["crash"],
         Meta(description="Kind of failure."),
     ]
     source: Annotated[str, Meta(description="Origin of the expected output.")]

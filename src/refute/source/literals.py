@@ -13,6 +13,7 @@ import ast
 import datetime
 import math
 import operator
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
@@ -384,3 +385,58 @@ def _quoted(value: str | bytes) -> str:
     if body[0] == "'" and '"' not in body:
         body = f'"{body[1:-1]}"'
     return prefix + body
+
+
+# -- literals inside of other texts ---------------------------------------------------------------
+
+LOOSE_NAMES: dict[str, Any] = {
+    "true": True,
+    "false": False,
+    "TRUE": True,
+    "FALSE": False,
+    "null": None,
+    "none": None,
+}
+"""Spellings in other languages and in prose of Python's constants."""
+STRING = re.compile(
+    r"(?:[rbRB]{0,2})"
+    r"(?:'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\""
+    r"|'(?:\\.|[^'\\\n]|\n(?!\s*\n))*?'|\"(?:\\.|[^\"\\\n]|\n(?!\s*\n))*?\")",
+    re.S,
+)
+"""A text's literal."""
+
+
+_PAIRS = {"(": ")", "[": "]", "{": "}"}
+
+
+_DEEPEST = 200  # as Python's own parser
+
+
+def closing(text: str, start: int) -> int | None:
+    """The offset just past the bracket that closes the one at `start`.
+
+    None if it never closes, or only around brackets that are nested deeper than any value's: a text
+    of nothing but opening ones is read once, not once for each.
+    """
+    stack: list[str] = []
+    position = start
+    while position < len(text):
+        char = text[position]
+        if char in "'\"":
+            match = STRING.match(text, position)
+            if match is None:
+                return None
+            position = match.end()
+            continue
+        if char in _PAIRS:
+            if len(stack) >= _DEEPEST:
+                return None
+            stack.append(_PAIRS[char])
+        elif char in ")]}":
+            if not stack or stack.pop() != char:
+                return None
+            if not stack:
+                return position + 1
+        position += 1
+    return None

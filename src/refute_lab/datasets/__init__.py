@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from refute.core.starting import Variable
 from refute.errors import DatasetError
-from refute_lab.datasets.originfmt import prompt_examples
+from refute_lab.datasets.prompts import prompt_examples
 from refute_lab.datasets.rows import (
     DATASETS,
     DatasetSpec,

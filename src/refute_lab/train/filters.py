@@ -31,7 +31,7 @@ from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.pool import AsyncSandbox
 from refute.source.syntax import find_function, first_line, parse_module
 from refute_lab.datasets import function_datasets, load
-from refute_lab.datasets.originfmt import prompt_examples
+from refute_lab.datasets.prompts import prompt_examples
 from refute_lab.datasets.rows import read_rows
 
 WORDS = 5

@@ -34,6 +34,7 @@ from refute.function.examples.scripts import (
     scripts,
     slice_of,
 )
+from refute.function.examples.scripts import described as _described
 from refute.function.examples.subject import called_as, invocation
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.equality import exception_name, shows, without_addresses
@@ -89,8 +90,11 @@ def _session(steps: Sequence[DoctestStep], shown: int = 1) -> DoctestSession:
     return DoctestSession(tuple(step.source for step in steps), shown)
 
 
-def replayed(problem: FunctionProblem, *, box: Sandbox, brief: bool = False) -> Replayed:
-    """Replay the doctests of `problem.code` that call its entry point.
+def replayed(
+    problem: FunctionProblem, *, box: Sandbox, brief: bool = False, described: bool = False
+) -> Replayed:
+    """Replay the doctests of `problem.code` that call its entry point, or those of its description
+    (`described`).
 
     `brief`: where none of them fails, their tests are made without a look at how long they take.
     Raises `SandboxUnavailable`.
@@ -103,7 +107,9 @@ def replayed(problem: FunctionProblem, *, box: Sandbox, brief: bool = False) -> 
     read = 0
     method = called_as(problem.entry_point).method
     looks: list[tuple[DoctestScript, _Judged]] = []
-    for script in scripts(problem.code, problem.entry_point):
+    code, name = problem.code, problem.entry_point
+    found = _described(problem.description, code, name) if described else scripts(code, name)
+    for script in found:
         if method and not script.own and not _is_called(script, program, box):
             continue  # its names are those of many a method
         judged = _judged(script, imported, program, box)
@@ -117,10 +123,10 @@ def replayed(problem: FunctionProblem, *, box: Sandbox, brief: bool = False) -> 
         if brief:
             tests += _green(script, judged)
             continue
-        found = _tests(script, judged, problem, program, box)
-        tests += found.values()
+        made = _tests(script, judged, problem, program, box)
+        tests += made.values()
         unending += [
-            test.call for i, test in found.items() if isinstance(judged.outcomes[i], TimedOut)
+            test.call for i, test in made.items() if isinstance(judged.outcomes[i], TimedOut)
         ]
     kept = tuple(_consistent(tests))
     return Replayed(kept, read, tuple(unclear), tuple(unending), brief and bool(kept))
@@ -400,7 +406,7 @@ def _tests(
         index: test
         for index, kept in slices.items()
         if kept == [index] and not script.caller
-        and (test := _as_call(steps[index], problem.entry_point)) is not None
+        and (test := _as_call(script, steps[index], problem.entry_point)) is not None
     }  # fmt: skip
     sessions = [index for index in chosen if index not in calls]
     short = [DoctestSession(tuple(steps[i].source for i in slices[index])) for index in sessions]
@@ -414,7 +420,7 @@ def _tests(
             session = whole
             if not _same(outcome, before) and index not in judged.failing:
                 continue  # it takes too long for a search
-        tests[index] = _stated(session, steps[index], script.caller)
+        tests[index] = _stated(session, script, steps[index])
     return {index: tests[index] for index in chosen if index in tests}
 
 
@@ -423,17 +429,17 @@ def _green(script: DoctestScript, judged: _Judged) -> Iterator[UnitTest]:
     first = next(index for index, step in enumerate(script.steps) if step.depends)
     for index in judged.relevant:
         if index not in judged.unclear and index >= first and _says_something(script.steps[index]):
-            yield _stated(_session(script.steps[: index + 1]), script.steps[index], script.caller)
+            yield _stated(_session(script.steps[: index + 1]), script, script.steps[index])
 
 
-def _as_call(step: DoctestStep, entry_point: str) -> UnitTest | None:
+def _as_call(script: DoctestScript, step: DoctestStep, entry_point: str) -> UnitTest | None:
     """The example as a test of a call, where it shows a value or an exception."""
     match try_parse_statements(step.source):
         case [ast.Expr(value=node)] if isinstance(call := invocation(node, entry_point), Call):
             pass
         case _:
             return None
-    source, raised = f"doctest line {step.line}", step.want.raised
+    source, raised = script.source(step), step.want.raised
     if raised is not None:
         kind = exception_name(raised)
         return UnitTest(call, None, kind, Trust.STATED, source, None, 0.99)
@@ -452,12 +458,9 @@ def _says_something(step: DoctestStep) -> bool:
     return isinstance(last, ast.Assert) or (isinstance(last, ast.Expr) and step.direct)
 
 
-def _stated(session: DoctestSession, step: DoctestStep, caller: str) -> UnitTest:
-    source = f"doctest line {step.line}"
-    if caller:
-        source = f"doctest of {caller}, line {step.line}"
-        return UnitTest(session, step.want, None, Trust.HINT, source, None, 0.7)
-    return UnitTest(session, step.want, None, Trust.STATED, source, None, 0.99)
+def _stated(session: DoctestSession, script: DoctestScript, step: DoctestStep) -> UnitTest:
+    trust, sure = (Trust.HINT, 0.7) if script.caller else (Trust.STATED, 0.99)
+    return UnitTest(session, step.want, None, trust, script.source(step), None, sure)
 
 
 def _same(outcome: Outcome, row: Row) -> bool:

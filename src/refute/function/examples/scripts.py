@@ -52,17 +52,20 @@ class DoctestStep:
 class DoctestScript:
     """Examples that run in one namespace, in order; those marked SKIP are left out."""
 
-    text: str
     own: bool
-    """True: it is the function's own docstring."""
+    """True: it is the function's own docstring, or its description."""
     steps: tuple[DoctestStep, ...]
-    first: int
-    """The line of the module on which the text starts."""
     put_in: int = 0
     """Steps at the start that import what the examples forgot to."""
     skipped: int = 0
     caller: str = ""
     """Another function, which calls the function, if the docstring belongs to it."""
+    place: str = "doctest"
+
+    def source(self, step: DoctestStep) -> str:
+        """The origin of a test, for people."""
+        of = f" of {self.caller}," if self.caller else ""
+        return f"{self.place}{of} line {step.line}"
 
 
 @lru_cache(maxsize=4096)  # of all functions of a module first, then of each
@@ -82,6 +85,12 @@ def scripts(code: str, entry_point: str) -> tuple[DoctestScript, ...]:
     texts = _texts(tree, entry_point)
     found = (_script(text, about, known, own=own, others=others) for text, own in texts)
     return tuple(script for script in found if script is not None)
+
+
+def described(description: str, code: str, entry_point: str) -> tuple[DoctestScript, ...]:
+    """The script of a description's examples; none that `doctest` cannot parse. Never raises."""
+    script = _script(_Text(description, 1), called_as(entry_point), _bound(code), own=True)
+    return () if script is None else (replace(script, place="description"),)
 
 
 @lru_cache(maxsize=8)
@@ -145,7 +154,7 @@ def _script(
     if not any(step.depends for step in steps):
         return None
     skipped = len(examples) - len(run)
-    return DoctestScript(text.value, own, steps, text.lineno, len(missing), skipped)
+    return DoctestScript(own, steps, len(missing), skipped)
 
 
 @lru_cache(maxsize=4)

@@ -5,15 +5,12 @@ from __future__ import annotations
 
 import ast
 import builtins
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass
 
-from refute.core.problems import Call, DoctestSession, Expression, Invocation, Trust, UnitTest
+from refute.core.problems import Call, Expression, Invocation, UnitTest
 from refute.sandbox import values
 from refute.source.literals import NotLiteral, read_call
-from refute.source.syntax import bound_names, find_function, parse_expression, takes_self, try_parse
+from refute.source.syntax import bound_names, find_function, takes_self, try_parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,30 +41,10 @@ def called_as(entry_point: str) -> CalledAs:
     return CalledAs(frozenset(), name, held, method=True, operator=special)
 
 
-Kind = Literal["doctest", "assert", "equation", "arrow", "prose"]
-"""The form in which an example is written."""
-
 _STRAIGHT = str.maketrans(
     {"‘": "'", "’": "'", "“": '"', "”": '"', "`": " ", "\u00a0": " ", "\t": " "}
 )
 _BUILTINS = frozenset(dir(builtins))
-_MODULES = frozenset(
-    {"collections", "datetime", "decimal", "fractions", "functools", "itertools", "math",
-     "operator", "re", "statistics", "string"}
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """One example as a reader found it, before screening."""
-
-    call: Invocation
-    expected: Any
-    kind: Kind
-    span: tuple[int, int]
-    raises: str | None = None
-    formal: bool = False
-    """Stated in code (doctest, assert, ==), not in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,104 +132,9 @@ def invocation(node: ast.expr, entry_point: str) -> Invocation:
     return call if crossing else Expression(ast.unparse(node))
 
 
-def mentions(node: ast.AST, name: str) -> bool:
-    """Return whether the syntax tree calls something of this name (as a function or as a
-    method)."""
-    return any(
-        isinstance(one, ast.Call)
-        and (
-            (isinstance(one.func, ast.Name) and one.func.id == name)
-            or (isinstance(one.func, ast.Attribute) and one.func.attr == name)
-        )
-        for one in ast.walk(node)
-    )
-
-
-def grounded(readings: Sequence[Reading], about: DescribedFunction) -> list[Reading]:
-    """Readings whose names all exist: builtins, names of the module, a few standard modules.
-
-    A call through its module (`mod.f(1)`) becomes a call of the function itself, a module that the
-    program did not import becomes ``__import__('math')``.
-    """
-    kept = []
-    for reading in readings:
-        if not isinstance(reading.call, Expression):
-            if not isinstance(reading.call, DoctestSession) or _runs(reading.call, about):
-                kept.append(reading)
-            continue
-        try:
-            node = parse_expression(reading.call.source)
-        except SyntaxError:
-            continue
-        fixed = _Completer(about).visit(node)
-        if not _free_names(fixed) - _BUILTINS - about.names - {about.entry_point}:
-            kept.append(replace(reading, call=invocation(fixed, about.entry_point)))
-    return kept
-
-
-def _runs(session: DoctestSession, about: DescribedFunction) -> bool:
-    """Return whether each name of a session is bound, and what it imports is Python's own."""
-    known = _BUILTINS | about.names | {about.name}
-    for step in session.steps:
-        tree = try_parse(step)
-        for node in ast.walk(tree) if tree is not None else ():
-            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            if any(name.partition(".")[0] not in sys.stdlib_module_names for name in names):
-                return False
-        if tree is None or _free_names(tree) - known:
-            return False
-        known |= bound_names(tree)
-    return True
-
-
-class _Completer(ast.NodeTransformer):
-    def __init__(self, about: DescribedFunction) -> None:
-        self.about = about
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        foreign = (
-            isinstance(node.value, ast.Name) and node.value.id not in self.about.names
-        ) or ast.unparse(node.value).startswith("__import__(")
-        if foreign and node.attr == self.about.name and not self.about.method:
-            return ast.Name(node.attr, ast.Load())
-        self.generic_visit(node)
-        return node
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id in _MODULES and node.id not in self.about.names:
-            return ast.Call(ast.Name("__import__", ast.Load()), [ast.Constant(node.id)], [])
-        return node
-
-
-def _free_names(node: ast.AST) -> set[str]:
-    bound = {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
-    names = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
-    bound |= {one.id for one in names if isinstance(one.ctx, ast.Store)}
-    return {one.id for one in names if isinstance(one.ctx, ast.Load)} - bound
-
-
-def to_test(reading: Reading, about: DescribedFunction, *, where: str) -> UnitTest:
-    """The reading as a unit test, trusted as far as its kind deserves."""
-    return UnitTest(
-        reading.call,
-        reading.expected,
-        reading.raises,
-        Trust.STATED if reading.formal else Trust.WORDED,
-        f"{where} line {about.line(reading.span[0])}",
-        reading.span,
-        0.99 if reading.formal else 0.95,
-    )
-
-
 def crosses(test: UnitTest) -> bool:
     """Return whether the test can be run and judged in the sandbox: an array of numpy, say,
     cannot."""
     if isinstance(test.call, Call) and not values.crosses((test.call.args, dict(test.call.kwargs))):
         return False
     return values.is_complete(values.encode(test.expected))
-
-
-def overlaps(span: tuple[int, int], taken: Sequence[tuple[int, int]]) -> bool:
-    """Return whether `span` shares a character with one of `taken`."""
-    return any(span[0] < end and start < span[1] for start, end in taken)

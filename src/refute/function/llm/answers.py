@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from refute.function.examples.formal import closing
+from refute.source.literals import closing
 from refute.source.syntax import lifted_limits, parse_expression, parse_module
 
 MAX_ANSWER = 100_000

@@ -17,7 +17,6 @@ from typing import Any, Literal
 from refute.core.combinators import vote
 from refute.core.problems import Call, Expression, FunctionProblem, Invocation, Trust, UnitTest
 from refute.errors import ContextTooLong, NotContinued
-from refute.function.examples.formal import LOOSE_NAMES
 from refute.function.examples.subject import DescribedFunction, subject
 from refute.function.formatting import call_source
 from refute.function.llm.answers import (
@@ -34,7 +33,7 @@ from refute.prompts import render
 from refute.sandbox import Limits, Program, Returned, values
 from refute.sandbox.equality import equal
 from refute.sandbox.pool import AsyncSandbox
-from refute.source.literals import NotLiteral, read_literal
+from refute.source.literals import LOOSE_NAMES, NotLiteral, read_literal
 from refute.source.syntax import find_function, try_parse
 
 _LIMITS = Limits(cpu=1.0, memory=512 << 20, output=1 << 20)

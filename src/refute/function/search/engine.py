@@ -19,7 +19,7 @@ from refute.function.contract import (
     MethodResult,
     passes_note,
 )
-from refute.function.examples import examples_of, witnesses
+from refute.function.examples import understood, witnesses
 from refute.function.search.choose import (
     MOST,
     SHOWN,
@@ -83,12 +83,6 @@ def find_crashes(
             reason = f"raises {outcome.type} {where}: {outcome.message}"[:200].rstrip(": ")
             finding = Finding(call, "crash", outcome, reason)
             findings.setdefault((outcome.type, outcome.line), finding)
-    seen = {repr(call): outcome for call, outcome in zip(calls, outcomes, strict=True)}
-    for test in (*problem.tests, *examples_of(problem)):
-        if "contradicted by" in test.source:
-            outcome = seen.get(repr(test.call), NotRun())
-            finding = Finding(test.call, "contradiction", outcome, test.source)
-            findings.setdefault(repr(test.call), finding)
     return list(findings.values())[:limit]
 
 
@@ -135,6 +129,7 @@ def _names(tree: ast.Module | None) -> tuple[frozenset[str], bool]:
 
 __all__ = ["find_crashes", "search", "trusted_tests"]
 
+TIME_UP = "time was up before all examples were looked at"
 INPUTS = 120
 """Inputs on which survivors are told apart and derived tests are looked for."""
 PROVING = 0.08
@@ -189,8 +184,12 @@ def search(
     box = Timed(box) if max_candidates is not None else Timed(box, start + budget)
     if box.over:  # else a large module is read, marked and copied before anybody looks at the clock
         return MethodResult((), (), notes=("time was up before any example ran",))
+    notes: tuple[str, ...] = ()
+    if problem.examples is None:
+        problem, notes = understood(problem, box=box, described=True)
+        notes = (*notes, TIME_UP) if box.spent or box.over else notes
     trusted, hints = trusted_tests(problem)
-    state = _State(trusted, hints)
+    state = _State(trusted, hints, [*notes])
     until = start + 0.8 * budget
     found = _repaired(problem, state, box, until, seed, max_candidates)
     candidates: list[Candidate] = []
@@ -351,7 +350,7 @@ def _one_example(fixes: int) -> str:
 
 def trusted_tests(problem: FunctionProblem) -> tuple[list[UnitTest], list[UnitTest]]:
     """The tests to believe (given, stated, worded) and the hints, each call once."""
-    read = examples_of(problem)
+    read = problem.examples or ()
     trusted: dict[str, UnitTest] = {}
     hints: list[UnitTest] = []
     for test in (*problem.tests, *sorted(read, key=lambda t: t.trust)):
@@ -442,12 +441,10 @@ def again(problem: FunctionProblem, findings: Sequence[Finding], box: Sandbox) -
     program, limits = Program(problem.code, problem.entry_point), Limits(cpu=2.0, wall=8.0)
     kept: list[Finding] = []
     for finding in findings:
-        if finding.kind != "contradiction":
-            (outcome,) = box.run(program, [finding.call], limits)
-            same = type(outcome) is type(finding.actual)
-            if not same or behaviour([outcome]) != behaviour([finding.actual]):
-                continue
-        kept.append(finding)
+        (outcome,) = box.run(program, [finding.call], limits)
+        same = type(outcome) is type(finding.actual)
+        if same and behaviour([outcome]) == behaviour([finding.actual]):
+            kept.append(finding)
     return kept
 
 

@@ -46,7 +46,6 @@ RULES = {
         ),
         Rule("predicted-output", "warning", "A test whose expected output was worked out fails."),
         Rule("crash", "warning", "The code does not load, or names what nothing binds."),
-        Rule("contradiction", "warning", "What is said of the function contradicts itself."),
         Rule(
             "behaviour-changed",
             "warning",
