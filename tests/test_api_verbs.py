@@ -102,12 +102,12 @@ def test_tests_are_written_where_they_are_wanted(file: Path, tmp_path: Path) -> 
 
 def test_candidates_are_ranked(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (file.parent / "right.py").write_text(CODE.replace("n // 3", "n // 2"))
-    result = refute.judge("m.py::half", ["m.py", "right.py"])
+    result = refute_lab.judge("m.py::half", ["m.py", "right.py"])
     assert result.best == "right.py"
     _, document = printed(capsys, "judge", "m.py::half", "m.py", "right.py")
     assert document == result.to_dict()
     with pytest.raises(refute.InputError, match="k is for tests of a model"):
-        refute.judge("m.py::half", ["m.py"], set={"k": 3})
+        refute_lab.judge("m.py::half", ["m.py"], set={"k": 3})
 
 
 def test_in_a_notebook(file: Path) -> None:

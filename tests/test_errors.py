@@ -61,10 +61,10 @@ def test_every_exception_that_leaves_a_module_is_in_the_tree() -> None:
             if public and not issubclass(value, allowed):
                 strays[f"{module.name}.{name}"] = value
     assert sorted(strays) == [
-        "refute.models.checkpoint.TooLarge",  # halves the batch
         "refute.models.openai.BodyRefused",  # said by the HTTP client only
         "refute.sandbox.warm.InDoubt",  # the job runs without the warm process
         "refute.workspace.repositories.GitFailed",  # each caller makes it one of the tree
+        "refute_lab.models.checkpoint.TooLarge",  # halves the batch
         "refute_lab.rewards.asking.Skipped",  # in the sandbox: a test that skips itself
         "refute_lab.rewards.crossing.CannotCross",  # in the sandbox: the value crosses as a handle
         "refute_lab.serving.Busy",  # these five are answers of the server

@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from refute.verbs.hunt import HuntOptions, hunt
     from refute.verbs.init import InitResult, init
     from refute.verbs.issues import ReproduceResult, VetResult
-    from refute.verbs.judge import JudgeResult, judge
     from refute.verbs.reproduce import ReproduceOptions, reproduce
     from refute.verbs.vet import RankedFixes, VetOptions, rank_fixes, vet
     from refute.workspace.contract import Workspace
@@ -101,7 +100,6 @@ _HOMES = {
     "refute.verbs.hunt": ("HuntOptions", "hunt"),
     "refute.verbs.init": ("InitResult", "init"),
     "refute.verbs.issues": ("ReproduceResult", "VetResult"),
-    "refute.verbs.judge": ("JudgeResult", "judge"),
     "refute.verbs.reproduce": ("ReproduceOptions", "reproduce"),
     "refute.verbs.vet": ("RankedFixes", "VetOptions", "rank_fixes", "vet"),
     "refute.workspace.contract": ("Workspace",),
@@ -138,7 +136,6 @@ __all__ = [
     "IssueKey",
     "IssuePrediction",
     "IssueProblem",
-    "JudgeResult",
     "LimitReached",
     "Limits",
     "LocalSandbox",
@@ -175,7 +172,6 @@ __all__ = [
     "harden",
     "hunt",
     "init",
-    "judge",
     "load_ipython_extension",
     "method",
     "open_model",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         bench,
     )
     from refute_lab.verbs.grade import GradeOptions, GradeResult, grade
+    from refute_lab.verbs.judge import JudgeResult, judge
 
 _HOMES = {
     "refute_lab.verbs.bench": (
@@ -39,6 +40,7 @@ _HOMES = {
         "bench",
     ),
     "refute_lab.verbs.grade": ("GradeOptions", "GradeResult", "grade"),
+    "refute_lab.verbs.judge": ("JudgeResult", "judge"),
     "refute_lab.datasets": ("load_dataset",),
     "refute_lab.rewards": (
         "Grader",
@@ -62,6 +64,7 @@ __all__ = [
     "GradeResult",
     "Grader",
     "IssueBenchResult",
+    "JudgeResult",
     "Task",
     "Test",
     "TestResult",
@@ -70,6 +73,7 @@ __all__ = [
     "bench",
     "grade",
     "grade_test",
+    "judge",
     "load_dataset",
 ]
 

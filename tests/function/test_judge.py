@@ -7,16 +7,16 @@ import re
 from collections.abc import Sequence
 
 from refute.core.problems import FunctionProblem
-from refute.function.judge import (
+from refute.function.llm.options import Options
+from refute.models.contract import Message
+from refute.sandbox.pool import SandboxPool
+from refute_lab.baselines.judge import (
     CandidateRanking,
     Judge,
     by_reward,
     by_tests,
     judge_candidates,
 )
-from refute.function.llm.options import Options
-from refute.models.contract import Message
-from refute.sandbox.pool import SandboxPool
 
 from .llm.scripted import asker
 

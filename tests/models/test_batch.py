@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from refute.errors import AnswersPending, InputError, ModelUnavailable
-from refute.models.batch import open_batch
 from refute.models.cache import SampleCache
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.session import Session
 from refute.testing.models import CHECKS, Check, Subject, conform
+from refute_lab.models.batch import open_batch
 
 from .tiny import CONTEXT
 
@@ -277,7 +277,7 @@ def test_sixty_four_at_once_in_a_session(tmp_path: Path) -> None:
 def test_two_processes_write_one_file_without_repeating(tmp_path: Path) -> None:
     program = """
 import asyncio, sys
-from refute.models.batch import open_batch
+from refute_lab.models.batch import open_batch
 from refute.errors import AnswersPending
 from refute.models.contract import Message, Sampling
 async def main():

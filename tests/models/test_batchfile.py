@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from refute.errors import InputError
-from refute.models.batch import BatchPart, RequestFile, read_answers
+from refute_lab.models.batch import BatchPart, RequestFile, read_answers
 
 DIGEST = "0123456789" * 4
 PART = BatchPart(DIGEST, 0, 1)
@@ -62,7 +62,7 @@ def test_a_full_disk_leaves_no_half_line(tmp_path: Path) -> None:
 import resource, signal, sys
 from pathlib import Path
 from refute.errors import InputError
-from refute.models.batch import RequestFile
+from refute_lab.models.batch import RequestFile
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 file = RequestFile(Path(sys.argv[1]), [], "")
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))

@@ -21,11 +21,11 @@ pytest.importorskip("transformers")
 import torch
 
 from refute.errors import InputError, ModelUnavailable
-from refute.models import hf
-from refute.models.checkpoint import find, load
 from refute.models.contract import Completion, Message, Sampling
-from refute.models.hf import Draw, TransformersModel, open_hf
 from refute.testing.models import CHECKS, Check, Subject, conform
+from refute_lab.models import hf
+from refute_lab.models.checkpoint import find, load
+from refute_lab.models.hf import Draw, TransformersModel, open_hf
 
 from .tiny import CONTEXT, build_tiny
 

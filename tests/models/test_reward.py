@@ -14,7 +14,7 @@ pytest.importorskip("transformers")
 import torch
 
 from refute.errors import ContextTooLong, ModelUnavailable
-from refute.models.reward import RewardModel, open_reward, shared_reward
+from refute_lab.models.reward import RewardModel, open_reward, shared_reward
 
 from .tiny import CONTEXT, save_tokenizer
 

@@ -20,7 +20,7 @@ from synthetic.family import tasks
 from refute.errors import InputError
 from refute.function.llm.generation import test_request as request_for
 from refute.models.contract import Sampling
-from refute.models.hf import open_hf
+from refute_lab.models.hf import open_hf
 from refute_lab.train import resolve
 from refute_lab.train import select as selecting
 from refute_lab.train.select import SELECTION, select
@@ -123,7 +123,7 @@ def test_a_second_selection_asks_nothing_again(
     def never(source: Any) -> Any:
         raise AssertionError("loaded")
 
-    monkeypatch.setattr("refute.models.hf._load", never)
+    monkeypatch.setattr("refute_lab.models.hf._load", never)
     before = json.loads((run / SELECTION).read_text())
     again = select(run, validation, n=1, max_tokens=8)
     assert again.best == before["best"]

@@ -17,8 +17,8 @@ pytest.importorskip("torch")
 pytest.importorskip("trl")
 
 from refute.errors import InputError
-from refute.models.checkpoint import find, load
 from refute.models.contract import Message
+from refute_lab.models.checkpoint import find, load
 from refute_lab.train import PRESETS, SftSettings, resolve
 from refute_lab.train.run_folder import LOG, MetricsLog, checkpoints, read_log
 from refute_lab.train.sft import Prepared, make_trainer, prepare, train

@@ -5,7 +5,7 @@ They know no model, no sandbox and no level; what is drawn, improved or compared
     answers = await vote(draw, k=8)                                     # self-consistency
     versions = await refine(code, edit, rounds=3, accept=backtrack(passed))
 
-`refute.function.methods.utgen` is Algorithm 2 of UTGen (arXiv 2502.01619) in these words.
+`refute_lab.baselines.methods.utgen` is Algorithm 2 of UTGen (arXiv 2502.01619) in these words.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ VERBS = {
     "gate": "Prove that a change is done: red before, green now, nothing broken or weakened.",
     "harden": "Find mutants that the project's tests do not kill, and a test for each.",
     "watch": "Check Python files whenever they are saved: hunt, then diff.",
-    "judge": "Rank candidate programs by generated tests (best of N).",
     "reproduce": "Write a test that fails now for the reason that an issue describes.",
     "fix": "Fix an issue; print the fix with the tests that prove it.",
     "vet": "Judge a fix by tests: does it resolve the issue, does it break anything near?",

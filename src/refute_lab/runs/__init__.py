@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
 import os
@@ -420,10 +421,6 @@ def _short(value: Any) -> str:
 def _locked(path: Path) -> IO[bytes]:
     """An exclusive lock on the file for as long as it stays open."""
     file = open_file(path, append=True)
-    try:
-        import fcntl
-    except ImportError:  # no such locks on this platform: two writers would not be noticed
-        return file
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

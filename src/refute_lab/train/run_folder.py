@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from refute.core.storage import write_atomically
 from refute.errors import InputError
-from refute.models.checkpoint import find, reasons
+from refute_lab.models.checkpoint import find, reasons
 from refute_lab.train import Resolved, TrainSettings
 
 if TYPE_CHECKING:

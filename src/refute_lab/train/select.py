@@ -206,8 +206,8 @@ def score(
 @asynccontextmanager
 async def _models(spec: str) -> AsyncIterator[dict[str, Session]]:
     from refute.models.cache import SampleCache, cache_path
-    from refute.models.hf import open_hf
     from refute.models.session import Session
+    from refute_lab.models.hf import open_hf
 
     async with Session(open_hf(spec), cache=SampleCache(cache_path())) as session:
         yield {"model": session}

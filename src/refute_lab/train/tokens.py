@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from refute.errors import ContextTooLong, InputError
-from refute.models.checkpoint import Checkpoint, find, reasons
 from refute.models.contract import Message
+from refute_lab.models.checkpoint import Checkpoint, find, reasons
 from refute_lab.train import GrpoSettings, TrainSettings
 
 T = TypeVar("T")

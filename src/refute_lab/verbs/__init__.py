@@ -5,6 +5,7 @@ from __future__ import annotations
 VERBS = {
     "bench": "Run a method over a dataset, or over a JSONL file of problems.",
     "report": "Compare runs of bench with each other and with the paper; write a page.",
+    "judge": "Rank candidate programs by generated tests (best of N).",
     "grade": "Grade predicted test patches: do they reproduce their issues?",
     "data": "Build benchmarks of issues and of faulty programs; show their figures.",
     "train": "Train a model to write unit tests that fail and are right (UTGen).",

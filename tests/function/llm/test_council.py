@@ -13,10 +13,10 @@ from refute.core.problems import FunctionProblem
 from refute.core.registry import METHODS
 from refute.function.contract import MethodResult, State
 from refute.function.llm.options import Options
-from refute.function.methods.council import CouncilOptions
-from refute.function.methods.judging import JudgeOptions
-from refute.function.methods.regenerate import CodeTOptions, RegenerateOptions
 from refute.models.contract import Message
+from refute_lab.baselines.methods.council import CouncilOptions
+from refute_lab.baselines.methods.judging import JudgeOptions
+from refute_lab.baselines.methods.regenerate import CodeTOptions, RegenerateOptions
 from refute_lab.benches import work_of
 
 from .scripted import DirectAsker, TrustingBox, asker, trace_of

@@ -16,10 +16,10 @@ from refute.core.registry import METHODS
 from refute.errors import AnswersPending, BudgetExceeded, ContextTooLong, InputError
 from refute.function.contract import MethodResult
 from refute.function.llm.options import Options
-from refute.function.methods.no_ut import finds_fault
 from refute.models.contract import Completion, Message, Sampling
 from refute.prompts import render
 from refute.testing.models import ScriptedModel
+from refute_lab.baselines.methods.no_ut import finds_fault
 from refute_lab.benches import StoredLog, stored_log
 from refute_lab.runs import as_data, checked
 

@@ -11,14 +11,10 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from refute.core.problems import FunctionProblem
 from refute.function.llm.answers import code_spans, final_text
-from refute.function.llm.generation import Sampler, user
 from refute.function.llm.results import Unreadable
 from refute.models.contract import Completion
-from refute.prompts import render
 from refute.source.syntax import after_head, find_function, first_line, try_parse, with_imports
 
 _Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -175,34 +171,3 @@ def _docstrings(old: ast.stmt, new: ast.stmt, module: str) -> list[_Said]:
 def _checked(source: str, entry_point: str) -> str | None:
     tree = try_parse(source)
     return source if tree is not None and find_function(tree, entry_point) is not None else None
-
-
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """An answer that was to hold a whole program."""
-
-    answer: str
-    code: str | None
-    """The module with the program in it."""
-    unreadable: Unreadable | None = None
-    """The reason why there is none."""
-
-
-async def draw_solutions(
-    problem: FunctionProblem, sampler: Sampler, count: int, *, module: str | None = None
-) -> list[Solution]:
-    """`count` further samples of a program for the problem's description.
-
-    `module`: what its definitions are put into (`merge_into_module`); None: the code under test,
-    whose other definitions stay; "": nothing. Raises what `Asker.ask` raises (but
-    `ContextTooLong`).
-    """
-    into = problem.code if module is None else module
-    task = render(
-        "write_code", signature=problem.signature, description=problem.description.strip()
-    )
-    found = []
-    for answer in await sampler.draw([user(task)], count):
-        code, unreadable = apply_answer(into, answer, problem.entry_point)
-        found.append(Solution("" if answer is None else answer.text, code, unreadable))
-    return found

@@ -17,8 +17,9 @@ from typing import Any, Literal
 from refute.core.combinators import vote
 from refute.core.problems import Call, Expression, FunctionProblem, Invocation, Trust, UnitTest
 from refute.errors import ContextTooLong, NotContinued
+from refute.function.contract import FailingTest
 from refute.function.examples.subject import DescribedFunction, subject
-from refute.function.formatting import call_source
+from refute.function.formatting import call_source, describe, expected_source
 from refute.function.llm.answers import (
     WrittenOutput,
     final_text,
@@ -27,8 +28,8 @@ from refute.function.llm.answers import (
     source_text,
 )
 from refute.function.llm.options import SuiteOptions
-from refute.function.llm.results import Attempt, Output, Suite, Unreadable, Vote
-from refute.models.contract import Asker, Completion, Message, Sampling, together
+from refute.function.llm.results import Attempt, Output, Unreadable, Vote
+from refute.models.contract import Asker, Completion, Message, Sampling
 from refute.prompts import render
 from refute.sandbox import Limits, Program, Returned, values
 from refute.sandbox.equality import equal
@@ -198,69 +199,7 @@ class ProposedTest:
         return None if isinstance(self.call, Unreadable) else call_source(self.call, entry_point)
 
 
-# -- Algorithm 1 -----------------------------------------------------------------------------------
-
-
-async def build_ut(
-    problem: FunctionProblem,
-    code: str,
-    *,
-    generator: Generator,
-    sampler: Sampler,
-    box: AsyncSandbox,
-    options: SuiteOptions,
-) -> Suite:
-    """BuildUT (Algorithm 1 of arXiv 2502.01619): up to 3n tries (`SuiteOptions.tries`) for n
-    distinct unit tests of `code`, a version of the problem's module.
-
-    An input is tried once: one that a vote could not settle is not voted on again, for a second
-    vote on it would only lower the bar. As many tries are made at a time as tests are missing; one
-    by one there would be at least as many, so the result is the same, in fewer rounds of asking.
-
-    A further suite for the same request (the generator does not see the code, or the code is as it
-    was) is made of further samples, of tests and of votes. Their numbers are fixed before anything
-    is asked: they do not depend on which of several suites is answered first.
-
-    Raises what `Asker.ask` raises (but `ContextTooLong`), and `SandboxUnavailable`.
-    """
-    name, shape = problem.entry_point, shape_of(problem)
-    request = test_request(problem, code, generator)
-    start = sampler.reserve(request, options.tries)
-    votes = start // options.tries * options.k
-
-    async def attempt(proposal: ProposedTest) -> Attempt:
-        held = None
-        if options.vote:
-            held = await hold_vote(
-                request, proposal, name, sampler=sampler, box=box, options=options, first=votes
-            )
-        return voted_on(proposal, held)
-
-    suite, tried = Suite(), set[str]()
-    while len(suite.tests) < options.n and len(suite.attempts) < options.tries:
-        made = len(suite.attempts)
-        count = min(options.n - len(suite.tests), options.tries - made)
-        answers = await samples(
-            sampler.ask, request, first=start + made, n=count, sampling=sampler.sampling
-        )
-        proposals = [
-            await read_proposal(answer, problem, shape, box, raises=options.raises)
-            for answer in answers
-        ]
-        fresh = [one for one in proposals if _is_new(one.source(name), tried)]
-        voted = dict(zip(map(id, fresh), await together(map(attempt, fresh)), strict=True))
-        new = (voted.get(id(one)) or passed_over(one) for one in proposals)
-        rows = (replace(one, number=number) for number, one in enumerate(new, made))
-        suite = Suite((*suite.attempts, *rows))
-    return suite
-
-
-def _is_new(source: str | None, tried: set[str]) -> bool:
-    """Return whether there is a call that was not tried before; remember it."""
-    if source is None or source in tried:
-        return False
-    tried.add(source)
-    return True
+# -- proposals and votes ---------------------------------------------------------------------------
 
 
 def voted_on(proposal: ProposedTest, held: Vote | None) -> Attempt:
@@ -431,6 +370,22 @@ class Sampler:
 def user(content: str) -> Message:
     """A message of the user."""
     return Message("user", content)
+
+
+def conversation(problem: FunctionProblem, code: str) -> tuple[Message, ...]:
+    """The task, and `code` as if the model had written it."""
+    described = "\n".join((problem.description.strip(), *problem.editor_lines))
+    task = render("write_code", signature=problem.signature, description=described)
+    return user(task), Message("assistant", render("code_answer", code=code.strip("\n")))
+
+
+def feedback_on(failing: FailingTest, entry_point: str) -> dict[str, str]:
+    """A failing test in the words of the prompts."""
+    return {
+        "call": call_source(failing.test.call, entry_point),
+        "actual": describe(failing.actual, failing.test.call),
+        "expected": expected_source(failing.test),
+    }
 
 
 def test_request(problem: FunctionProblem, code: str, generator: Generator) -> list[Message]:

@@ -28,12 +28,13 @@ from refute.function.contract import FailingTest, MethodResult
 from refute.function.formatting import call_source
 from refute.function.llm.answers import final_text
 from refute.function.llm.code_extraction import apply_answer
-from refute.function.llm.debugging import conversation, feedback_on
 from refute.function.llm.generation import (
     Generator,
     ProposedTest,
     Sampler,
     bare_proposal,
+    conversation,
+    feedback_on,
     hold_vote,
     passed_over,
     read_proposal,

@@ -1,4 +1,4 @@
-"""refute's own kinds of models. Torch and the HTTP client take seconds: imported at opening."""
+"""refute's own kinds of models. The HTTP client takes long to import: at opening."""
 
 from __future__ import annotations
 
@@ -13,18 +13,6 @@ def _anthropic(rest: str, link: Connection) -> Model:
     from refute.models.anthropic import AnthropicModel
 
     return AnthropicModel(rest, **_reached(link))
-
-
-def _batch(rest: str, link: Connection) -> Model:
-    from refute.models.batch import open_batch
-
-    return open_batch(rest)
-
-
-def _hf(rest: str, link: Connection) -> Model:
-    from refute.models.hf import open_hf
-
-    return open_hf(rest)
 
 
 def _openai(rest: str, link: Connection) -> Model:
@@ -52,18 +40,6 @@ ANTHROPIC = Provider(
     summary="Anthropic's messages API",
     open=_anthropic,
     served=True,
-)
-BATCH = Provider(
-    name="batch",
-    syntax="batch:DIR",
-    summary="files of requests that somebody answers",
-    open=_batch,
-)
-HF = Provider(
-    name="hf",
-    syntax="hf:PATH_OR_ID[+ADAPTER]",
-    summary="weights on this machine, for smoke tests, with the extra [train]",
-    open=_hf,
 )
 OPENAI = Provider(
     name="openai",

@@ -1,4 +1,4 @@
-"""Shared parts of debugging methods: Algorithm 2, questions to the model, code versions."""
+"""BuildUT and UTDebug (Algorithms 1 and 2 of UTGen, arXiv 2502.01619), and whole programs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,25 @@ from operator import attrgetter
 from refute.core.combinators import always, backtrack, refine
 from refute.core.methods import Context
 from refute.core.problems import FunctionProblem, UnitTest
-from refute.function.contract import FailingTest
-from refute.function.formatting import call_source, describe, expected_source
 from refute.function.llm.code_extraction import apply_answer
-from refute.function.llm.generation import Sampler, user
-from refute.function.llm.options import DebugOptions
-from refute.function.llm.results import EditRound, SuiteRun, Unreadable, try_code
-from refute.models.contract import Message
+from refute.function.llm.generation import (
+    Generator,
+    ProposedTest,
+    Sampler,
+    conversation,
+    feedback_on,
+    hold_vote,
+    passed_over,
+    read_proposal,
+    samples,
+    shape_of,
+    test_request,
+    user,
+    voted_on,
+)
+from refute.function.llm.options import DebugOptions, SuiteOptions
+from refute.function.llm.results import Attempt, EditRound, Suite, SuiteRun, Unreadable, try_code
+from refute.models.contract import Message, together
 from refute.prompts import render
 from refute.sandbox.pool import AsyncSandbox
 
@@ -60,22 +72,6 @@ async def debugged(
     start.trial = first = await tested(problem.code)
     versions = await refine(start, edit, rounds=options.m, accept=rounds.accept)
     return [version.code for version in versions], rounds.edits, first
-
-
-def conversation(problem: FunctionProblem, code: str) -> tuple[Message, ...]:
-    """The task, and `code` as if the model had written it."""
-    described = "\n".join((problem.description.strip(), *problem.editor_lines))
-    task = render("write_code", signature=problem.signature, description=described)
-    return user(task), Message("assistant", render("code_answer", code=code.strip("\n")))
-
-
-def feedback_on(failing: FailingTest, entry_point: str) -> dict[str, str]:
-    """A failing test in the words of the prompts."""
-    return {
-        "call": call_source(failing.test.call, entry_point),
-        "actual": describe(failing.actual, failing.test.call),
-        "expected": expected_source(failing.test),
-    }
 
 
 @dataclass(slots=True)
@@ -177,3 +173,96 @@ class Rounds:
             return True, "no test checks it"
         rates = f"passes {after.passed} of {len(after.trial.tests)} tests, {before.passed} before"
         return self.better(before, after), rates
+
+
+async def build_ut(
+    problem: FunctionProblem,
+    code: str,
+    *,
+    generator: Generator,
+    sampler: Sampler,
+    box: AsyncSandbox,
+    options: SuiteOptions,
+) -> Suite:
+    """BuildUT (Algorithm 1 of arXiv 2502.01619): up to 3n tries (`SuiteOptions.tries`) for n
+    distinct unit tests of `code`, a version of the problem's module.
+
+    An input is tried once: one that a vote could not settle is not voted on again, for a second
+    vote on it would only lower the bar. As many tries are made at a time as tests are missing; one
+    by one there would be at least as many, so the result is the same, in fewer rounds of asking.
+
+    A further suite for the same request (the generator does not see the code, or the code is as it
+    was) is made of further samples, of tests and of votes. Their numbers are fixed before anything
+    is asked: they do not depend on which of several suites is answered first.
+
+    Raises what `Asker.ask` raises (but `ContextTooLong`), and `SandboxUnavailable`.
+    """
+    name, shape = problem.entry_point, shape_of(problem)
+    request = test_request(problem, code, generator)
+    start = sampler.reserve(request, options.tries)
+    votes = start // options.tries * options.k
+
+    async def attempt(proposal: ProposedTest) -> Attempt:
+        held = None
+        if options.vote:
+            held = await hold_vote(
+                request, proposal, name, sampler=sampler, box=box, options=options, first=votes
+            )
+        return voted_on(proposal, held)
+
+    suite, tried = Suite(), set[str]()
+    while len(suite.tests) < options.n and len(suite.attempts) < options.tries:
+        made = len(suite.attempts)
+        count = min(options.n - len(suite.tests), options.tries - made)
+        answers = await samples(
+            sampler.ask, request, first=start + made, n=count, sampling=sampler.sampling
+        )
+        proposals = [
+            await read_proposal(answer, problem, shape, box, raises=options.raises)
+            for answer in answers
+        ]
+        fresh = [one for one in proposals if _is_new(one.source(name), tried)]
+        voted = dict(zip(map(id, fresh), await together(map(attempt, fresh)), strict=True))
+        new = (voted.get(id(one)) or passed_over(one) for one in proposals)
+        rows = (replace(one, number=number) for number, one in enumerate(new, made))
+        suite = Suite((*suite.attempts, *rows))
+    return suite
+
+
+def _is_new(source: str | None, tried: set[str]) -> bool:
+    """Return whether there is a call that was not tried before; remember it."""
+    if source is None or source in tried:
+        return False
+    tried.add(source)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """An answer that was to hold a whole program."""
+
+    answer: str
+    code: str | None
+    """The module with the program in it."""
+    unreadable: Unreadable | None = None
+    """The reason why there is none."""
+
+
+async def draw_solutions(
+    problem: FunctionProblem, sampler: Sampler, count: int, *, module: str | None = None
+) -> list[Solution]:
+    """`count` further samples of a program for the problem's description.
+
+    `module`: what its definitions are put into (`merge_into_module`); None: the code under test,
+    whose other definitions stay; "": nothing. Raises what `Asker.ask` raises (but
+    `ContextTooLong`).
+    """
+    into = problem.code if module is None else module
+    task = render(
+        "write_code", signature=problem.signature, description=problem.description.strip()
+    )
+    found = []
+    for answer in await sampler.draw([user(task)], count):
+        code, unreadable = apply_answer(into, answer, problem.entry_point)
+        found.append(Solution("" if answer is None else answer.text, code, unreadable))
+    return found

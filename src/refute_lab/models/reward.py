@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from refute.errors import ModelUnavailable
-from refute.models.checkpoint import (
+from refute.models.contract import Message
+from refute_lab.models.checkpoint import (
     Checkpoint,
     CheckpointSource,
     MicroBatcher,
@@ -22,7 +23,6 @@ from refute.models.checkpoint import (
     load,
     reasons,
 )
-from refute.models.contract import Message
 
 PAPER_REWARD_MODEL = "hf:Skywork/Skywork-Reward-Llama-3.1-8B-v0.2"
 

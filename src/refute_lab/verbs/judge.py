@@ -1,6 +1,6 @@
 """`judge`.
 
->>> refute.judge("problem.py", ["a.py", "b.py"]).best
+>>> refute_lab.judge("problem.py", ["a.py", "b.py"]).best
 """
 
 from __future__ import annotations
@@ -18,14 +18,6 @@ from refute.core.processes import cores
 from refute.core.remarks import remark, warn_of_gaps
 from refute.errors import InputError
 from refute.function.given_tests import read_description, read_given
-from refute.function.judge import (
-    CandidateRanking,
-    Judge,
-    by_behaviour,
-    by_reward,
-    by_tests,
-    judge_candidates,
-)
 from refute.function.llm.options import SuiteOptions
 from refute.function.project_sandbox import open_box
 from refute.function.service import is_run
@@ -37,6 +29,14 @@ from refute.source.syntax import find_function, try_parse
 from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.options import json_option
 from refute.verbs.output import Shown, apart, consoles, show
+from refute_lab.baselines.judge import (
+    CandidateRanking,
+    Judge,
+    by_behaviour,
+    by_reward,
+    by_tests,
+    judge_candidates,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ async def _judged(
     ranked: Callable[[Judge], Awaitable[CandidateRanking]],
 ) -> CandidateRanking:
     """Open what ranks the candidates, for as long as it ranks them."""
-    from refute.models.reward import open_reward
+    from refute_lab.models.reward import open_reward
 
     if options.reward is not None:
         scorer = open_reward(options.reward)

@@ -27,7 +27,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from refute.errors import InputError, ModelUnavailable
-from refute.models.checkpoint import (
+from refute.models.contract import Completion, Message, Sampling, Usage
+from refute.models.dialects import cut_at_stop
+from refute.models.providers import Provider
+from refute_lab.models.checkpoint import (
     PLAIN_STOP,
     Checkpoint,
     CheckpointSource,
@@ -37,8 +40,6 @@ from refute.models.checkpoint import (
     load,
     reasons,
 )
-from refute.models.contract import Completion, Message, Sampling, Usage
-from refute.models.dialects import cut_at_stop
 
 
 class Draw:
@@ -289,3 +290,11 @@ def _read(
     text, stopped = cut_at_stop(checkpoint.text(ids[:end]), stops)
     reason = "length" if end is None and not stopped else "stop"
     return text, reason, len(ids) if end is None else end + 1
+
+
+HF = Provider(
+    name="hf",
+    syntax="hf:PATH_OR_ID[+ADAPTER]",
+    summary="weights on this machine, for smoke tests, with the extra [train]",
+    open=lambda rest, _: open_hf(rest),
+)

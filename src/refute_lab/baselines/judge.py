@@ -24,17 +24,18 @@ from refute.core.combinators import cross_check, rank
 from refute.core.problems import Call, FunctionProblem, UnitTest
 from refute.function.contract import ProjectRuns
 from refute.function.formatting import call_source
-from refute.function.llm.generation import Generator, Sampler, build_ut, same_output
+from refute.function.llm.generation import Generator, Sampler, same_output
 from refute.function.llm.options import SuiteOptions
 from refute.function.llm.results import Output, Suite, SuiteRun, certain_tests, try_code
 from refute.function.llm.search_partner import multiplied
 from refute.models.contract import Asker, together
-from refute.models.reward import Scorer
 from refute.prompts import render
 from refute.sandbox import Limits, Outcome, Program, Raised, Returned
 from refute.sandbox.equality import equal
 from refute.sandbox.pool import AsyncSandbox
 from refute.sandbox.values import MalformedValue
+from refute_lab.baselines.utdebug import build_ut
+from refute_lab.models.reward import Scorer
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ itself what it answers.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import hashlib
 import json
 import os
@@ -61,6 +62,7 @@ from refute.errors import (
 )
 from refute.models.contract import Completion, Message, Sampling, digest, to_be_continued
 from refute.models.dialects import completions, read_complaint, request_body
+from refute.models.providers import Provider
 
 _DEFAULT = "default"
 
@@ -128,7 +130,7 @@ class BatchModel:
         """Nobody's address: the requests are sent by hand, not to a server on this machine."""
         self._answers: dict[str, list[BatchAnswer]] = defaultdict(list)
         for answer in answers:
-            self._answers[_present(answer.part.digest, settings.tag)].append(answer)
+            self._answers[answer.part.digest].append(answer)
         self._requests = requests
 
     @property
@@ -205,11 +207,6 @@ class BatchModel:
         body = request_body(settings.model, messages, sampling, n=part.n, first=part.first)
         kept = {name: value for name, value in body.items() if name not in settings.omit}
         return {**kept, **settings.body}
-
-
-def _present(digest: str, tag: str) -> str:
-    """The digest with its tag at its end; requests of before 2026-11-25 had it at the beginning."""
-    return digest[len(tag) :] + tag if digest.startswith(tag) else digest
 
 
 def _refuse(answers: Sequence[BatchAnswer], missing: Sequence[int]) -> None:
@@ -381,12 +378,7 @@ class RequestFile:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         with open_file(self._folder / "requests.lock", append=True) as file:
-            try:
-                import fcntl
-            except ImportError:  # no such locks on this platform: one process at a time, please
-                pass
-            else:
-                fcntl.flock(file.fileno(), fcntl.LOCK_EX)
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX)
             yield
 
 
@@ -522,3 +514,11 @@ def _state(path: Path) -> tuple[int, int, int] | None:
 
 def _remark(text: str) -> None:
     print(f"note: {text}", file=sys.stderr)
+
+
+BATCH = Provider(
+    name="batch",
+    syntax="batch:DIR",
+    summary="files of requests that somebody answers",
+    open=lambda rest, _: open_batch(rest),
+)

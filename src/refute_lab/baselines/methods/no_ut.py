@@ -9,11 +9,11 @@ from refute.core.methods import Context, method
 from refute.core.problems import FunctionProblem
 from refute.function.contract import MethodResult
 from refute.function.llm.answers import final_text
-from refute.function.llm.debugging import Revision, Rounds, conversation, revise
-from refute.function.llm.generation import Sampler, user
+from refute.function.llm.generation import Sampler, conversation, user
 from refute.function.llm.options import EditOptions
 from refute.function.llm.results import SuiteRun, Unreadable, certain_tests, conclusion, try_code
 from refute.prompts import render
+from refute_lab.baselines.utdebug import Revision, Rounds, revise
 
 _RIGHT = re.compile(r"\bcode (?:above )?is correct\b", re.I)
 _WRONG = re.compile(r"\bcode (?:above )?is (?:wrong|incorrect|not correct)\b", re.I)

@@ -14,7 +14,6 @@ from refute.core.methods import Context, method
 from refute.core.parameters import parameter
 from refute.core.problems import FunctionProblem
 from refute.function.contract import MethodResult
-from refute.function.llm.code_extraction import Solution, draw_solutions
 from refute.function.llm.generation import (
     Sampler,
     passed_over,
@@ -35,6 +34,7 @@ from refute.function.llm.results import (
     try_code,
     with_programs,
 )
+from refute_lab.baselines.utdebug import Solution, draw_solutions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

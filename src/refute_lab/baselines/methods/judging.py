@@ -14,7 +14,10 @@ from refute.core.methods import Context, method
 from refute.core.parameters import parameter
 from refute.core.problems import FunctionProblem, Trust
 from refute.function.contract import Candidate, MethodResult
-from refute.function.judge import (
+from refute.function.llm.generation import Generator, Sampler
+from refute.function.llm.options import SamplingOptions, SuiteOptions
+from refute.function.llm.results import EditRound, traced
+from refute_lab.baselines.judge import (
     Judge,
     Rule,
     by_behaviour,
@@ -22,11 +25,8 @@ from refute.function.judge import (
     by_tests,
     judge_candidates,
 )
-from refute.function.llm.code_extraction import Solution, draw_solutions
-from refute.function.llm.generation import Generator, Sampler
-from refute.function.llm.options import SamplingOptions, SuiteOptions
-from refute.function.llm.results import EditRound, traced
-from refute.models.reward import PAPER_REWARD_MODEL, shared_reward
+from refute_lab.baselines.utdebug import Solution, draw_solutions
+from refute_lab.models.reward import PAPER_REWARD_MODEL, shared_reward
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from refute.core.methods import Context, method
 from refute.core.problems import FunctionProblem
 from refute.function.contract import MethodResult
-from refute.function.llm.debugging import debugged
-from refute.function.llm.generation import Generator, Sampler, build_ut
+from refute.function.llm.generation import Generator, Sampler
 from refute.function.llm.options import Options
 from refute.function.llm.results import Suite, SuiteRun, certain_tests, conclusion, try_code
+from refute_lab.baselines.utdebug import build_ut, debugged
 
 
 async def utdebug(

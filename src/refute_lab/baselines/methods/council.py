@@ -33,13 +33,13 @@ from refute.core.parameters import parameter
 from refute.core.problems import Call, FunctionProblem, Invocation, Trust, UnitTest
 from refute.function.contract import FailingTest, MethodResult
 from refute.function.formatting import call_source
-from refute.function.judge import Majority, agree, alike, majority
 from refute.function.llm.answers import code_spans, final_text, read_test
-from refute.function.llm.code_extraction import apply_answer, draw_solutions
-from refute.function.llm.debugging import conversation, feedback_on
+from refute.function.llm.code_extraction import apply_answer
 from refute.function.llm.generation import (
     Sampler,
     bare_proposal,
+    conversation,
+    feedback_on,
     hold_vote,
     resolve_call,
     shape_of,
@@ -68,6 +68,8 @@ from refute.prompts import render
 from refute.sandbox import Limits, Outcome, Program
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.pool import AsyncSandbox
+from refute_lab.baselines.judge import Majority, agree, alike, majority
+from refute_lab.baselines.utdebug import draw_solutions
 
 LISTED = 12
 """Inputs that the model is asked for."""
