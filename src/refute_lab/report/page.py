@@ -1,24 +1,16 @@
 """One self-contained HTML page about a few runs: tables, charts, and each problem in detail.
 
 What models and programs wrote is hostile: everything is escaped, and the page forbids itself every
-script and every address (Content-Security-Policy).
-
-Pages from templates: what all of them share.
-
-What models and programs wrote is hostile: everything is escaped, and the pages forbid themselves
-every script and every address (Content-Security-Policy).
+script and every address (Content-Security-Policy). Templates draw the charts.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
-
-from markupsafe import Markup
 
 from refute.function.source import unified_diff
 from refute_lab.benches import FunctionRecord, StoredLog, StoredVote, grades, read_grade
@@ -48,20 +40,6 @@ from refute_lab.swt.grade import read_grade as read_issue_grade
 from refute_lab.swt.repair import FilterRun
 from refute_lab.swt.study import Breakdown, StudiedRun, Study
 
-COLOURS = 8
-LABEL = 6.6
-"""Width of a letter of the labels, in pixels, about."""
-_MARKS = (
-    "M-4 0A4 4 0 1 0 4 0A4 4 0 1 0 -4 0Z",  # circle
-    "M-3.7 -3.7H3.7V3.7H-3.7Z",  # square
-    "M0 -5L4.8 3.6H-4.8Z",  # triangle
-    "M0 -5.2L5.2 0L0 5.2L-5.2 0Z",  # diamond
-    "M0 5L4.8 -3.6H-4.8Z",  # triangle, down
-    "M-1.6 -5H1.6V-1.6H5V1.6H1.6V5H-1.6V1.6H-5V-1.6H-1.6Z",  # cross
-    "M-4 -2L-2 -4L0 -2L2 -4L4 -2L2 0L4 2L2 4L0 2L-2 4L-4 2L-2 0Z",  # x
-)
-_DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 4")
-
 
 @dataclass(frozen=True, slots=True)
 class ChartRow:
@@ -78,144 +56,6 @@ class ChartLine:
     label: str
     points: tuple[tuple[float, Estimate], ...]
     """(x, figure), x rising. Without one nothing is drawn, and later lines keep their marks."""
-
-
-def marker(at: int, x: float = 0, y: float = 0) -> str:
-    """The mark of a series."""
-    d = _MARKS[at % len(_MARKS)]
-    return f'<path class="dot c{at % COLOURS}" transform="translate({x:.1f} {y:.1f})" d="{d}"/>'
-
-
-def dot_plot(rows: Sequence[ChartRow], series: Sequence[str], x_label: str) -> str:
-    """Figures as marks on a scale from 0 to 100 %, with their intervals."""
-    left = 16 + LABEL * max((len(row.label) for row in rows), default=0)
-    width, pitch, gap = 760.0, 17.0, 14.0
-    right = width - 170
-    parts = []
-    y = 24.0
-    for row in rows:
-        top = y
-        for at, figure in enumerate(row.figures):
-            if figure is not None and not math.isnan(figure.value):
-                parts.append(_dot_row(figure, at, y, left, right, series[at]))
-                y += pitch
-        if y > top:
-            parts.append(_text(left - 10, (top + y - pitch) / 2 + 4, row.label, anchor="end"))
-            y += gap
-    grid = [_vertical(left + (right - left) * at / 5, 10, y - 8, f"{20 * at} %") for at in range(6)]
-    name = _text((left + right) / 2, y + 26, x_label, anchor="middle", kind="axis")
-    return _svg(width, y + 36, [*grid, *parts, name], x_label)
-
-
-def _dot_row(figure: Estimate, at: int, y: float, left: float, right: float, name: str) -> str:
-    def place(value: float) -> float:
-        return left + (right - left) * min(max(value, 0.0), 1.0)
-
-    bars = ""
-    if not math.isnan(figure.low):
-        d = f"M{place(figure.low):.1f} {y:.1f}H{place(figure.high):.1f}"
-        bars = f'<path class="whisker c{at % COLOURS}" d="{d}"/>'
-    value = estimate_cell(figure).text
-    title = f"<title>{escape(name)}: {value}</title>"
-    shown = _text(right + 10, y + 4, value, kind="value")
-    return f"<g>{title}{bars}{marker(at, place(figure.value), y)}{shown}</g>"
-
-
-def line_plot(
-    lines: Sequence[ChartLine], x_label: str, y_label: str, *, shares: bool = False
-) -> str:
-    """Figures over a small whole number (a round, a number of tests), y from 0 to 100 %.
-
-    `shares`: x is a share as well, from 0 to 100 %, and the points stand where they are.
-    """
-    xs = (
-        [at / 5 for at in range(6)]
-        if shares
-        else sorted({x for one in lines for x, _ in one.points})
-    )
-    low, high = (xs[0], xs[-1]) if xs else (0.0, 1.0)
-
-    def across(x: float) -> float:
-        return (x - low) / (high - low) if high > low else 0.5
-
-    ticks = [(x, f"{100 * x:.0f} %" if shares else f"{x:g}") for x in xs]
-    spread = 0.0 if shares else 4.0
-    return _plot(lines, across, ticks, x_label, y_label, spread=spread)
-
-
-def _plot(
-    lines: Sequence[ChartLine],
-    across: Callable[[float], float],
-    ticks: Sequence[tuple[float, str]],
-    x_label: str,
-    y_label: str,
-    *,
-    spread: float,
-) -> str:
-    """`across` places an x in [0, 1]. `spread`: pixels between lines at one x, so that intervals do
-    not hide each other."""
-    left, right, top, bottom = 70.0, 740.0, 14.0, 270.0
-
-    def place(x: float) -> float:
-        return left + 20 + (right - left - 40) * across(x)
-
-    def up(value: float) -> float:
-        return bottom - (bottom - top) * min(max(value, 0.0), 1.0)
-
-    parts = []
-    for fifth in range(6):
-        y = up(fifth / 5)
-        parts.append(f'<path class="grid" d="M{left:.1f} {y:.1f}H{right:.1f}"/>')
-        parts.append(_text(left - 8, y + 4, f"{20 * fifth} %", anchor="end", kind="axis"))
-    parts += [_vertical(place(x), bottom, bottom + 4, label) for x, label in ticks]
-    parts.append(_text((left + right) / 2, bottom + 40, x_label, anchor="middle", kind="axis"))
-    parts.append(_sideways(16, (top + bottom) / 2, y_label))
-    for at, line in enumerate(lines):
-        shift = spread * (at - (len(lines) - 1) / 2)
-        shown = [(place(x) + shift, x, one) for x, one in line.points if not math.isnan(one.value)]
-        path = "L".join(f"{x:.1f} {up(figure.value):.1f}" for x, _, figure in shown)
-        if len(shown) > 1:
-            dash = f' stroke-dasharray="{_DASHES[at % len(_DASHES)]}"' if at % len(_DASHES) else ""
-            parts.append(f'<path class="line c{at % COLOURS}"{dash} d="M{path}"/>')
-        parts += [_point(at_x, x, figure, up, at, line.label) for at_x, x, figure in shown]
-    return _svg(760, bottom + 50, parts, f"{y_label} over {x_label}")
-
-
-def _point(
-    place: float, x: float, figure: Estimate, up: Callable[[float], float], at: int, name: str
-) -> str:
-    bars = ""
-    if not math.isnan(figure.low):
-        d = f"M{place:.1f} {up(figure.low):.1f}V{up(figure.high):.1f}"
-        bars = f'<path class="whisker c{at % COLOURS}" d="{d}"/>'
-    title = f"<title>{escape(name)}, {x:,.4g}: {estimate_cell(figure).text}</title>"
-    return f"<g>{title}{bars}{marker(at, place, up(figure.value))}</g>"
-
-
-def _vertical(x: float, top: float, bottom: float, label: str) -> str:
-    line = f'<path class="grid" d="M{x:.1f} {top:.1f}V{bottom:.1f}"/>'
-    return line + (_text(x, bottom + 14, label, anchor="middle", kind="axis") if label else "")
-
-
-def _sideways(x: float, y: float, text: str) -> str:
-    turned = f'transform="translate({x:.1f} {y:.1f}) rotate(-90)"'
-    return f'<text class="axis" {turned} text-anchor="middle">{escape(text)}</text>'
-
-
-def _text(x: float, y: float, text: str, *, anchor: str = "start", kind: str = "label") -> str:
-    return (
-        f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
-    )
-
-
-def _svg(width: float, height: float, parts: Sequence[str], name: str) -> str:
-    size = f'viewBox="0 0 {width:.0f} {height:.0f}" style="max-width:{width:.0f}px"'
-    return (
-        f'<svg class="chart" {size} role="img" aria-label="{escape(name)}">{"".join(parts)}</svg>'
-    )
-
-
-# -- page ------------------------------------------------------------------------------------------
 
 
 # -- template --------------------------------------------------------------------------------------
@@ -236,19 +76,28 @@ def rendered(template: str, **variables: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["marker"] = lambda at: Markup(marker(at))
-    return environment.get_template(template).render(colours=COLOURS, **variables)
+    environment.globals["told"] = lambda figure: estimate_cell(figure).text
+    return environment.get_template(template).render(**variables)
 
 
-def chart(title: str, labels: Sequence[str], svg: str) -> Mapping[str, Any]:
-    """A chart of ours with its title and its legend, for a template."""
-    return {"title": title, "legend": list(enumerate(labels)), "svg": Markup(svg)}
+def dot_plot(title: str, labels: Sequence[str], rows: Sequence[ChartRow]) -> Mapping[str, Any]:
+    """Figures as marks on a scale from 0 to 100 %, with their intervals, for the template."""
+    return {"title": title, "legend": list(enumerate(labels)), "rows": rows}
 
 
-def line_chart(title: str, lines: Sequence[ChartLine], svg: str) -> Mapping[str, Any]:
-    """A chart of lines; the legend leaves out those without a point."""
-    legend = [(at, line.label) for at, line in enumerate(lines) if line.points]
-    return {"title": title, "legend": legend, "svg": Markup(svg)}
+def line_plot(
+    title: str, lines: Sequence[ChartLine], x: str, y: str, *, shares: bool = False
+) -> Mapping[str, Any]:
+    """Figures over a small whole number (a round, a number of tests), y from 0 to 100 %.
+
+    `shares`: x is a share as well, from 0 to 100 %.
+    """
+    whole = sorted({at for one in lines for at, _ in one.points})
+    ticks = {at / 5: f"{20 * at} %" for at in range(6)} if shares else {n: f"{n:g}" for n in whole}
+    legend = [(at, one.label) for at, one in enumerate(lines) if one.points]
+    # lines at one x stand beside each other, so that intervals do not hide each other
+    named = {"title": title, "legend": legend, "lines": lines, "ticks": ticks, "x": x, "y": y}
+    return {**named, "spread": 0 if shares else 4}
 
 
 def diff_lines(lines: Iterable[str]) -> list[tuple[str, str]]:
@@ -293,18 +142,18 @@ def _charts(study: DatasetStudy) -> Iterator[Mapping[str, Any]]:
     runs, labels = study.runs, [run.label for run in study.runs]
     names = [name for name in ROWS if any(name in run.result.figures for run in runs)]
     dots = [ChartRow(ROWS[name], tuple(run.estimate(name) for run in runs)) for name in names]
-    yield chart("Figures", labels, dot_plot(dots, labels, "%, with 95 % intervals"))
+    yield dot_plot("Figures", labels, dots)
     lines = [ChartLine(run.label, _by_round(run)) for run in runs]
     if any(line.points for line in lines):
-        svg = line_plot(lines, "rounds of debugging", ROWS["code_accuracy"])
-        yield line_chart("Code accuracy by round", lines, svg)
+        title = "Code accuracy by round"
+        yield line_plot(title, lines, "rounds of debugging", ROWS["code_accuracy"])
     lines = [
         ChartLine(name, tuple((float(n), figure) for n, figure in points.items()))
         for name, points in by_tests(study).items()
     ]
     if lines:
-        svg = line_plot(lines, "unit tests (n)", ROWS["code_accuracy"])
-        yield line_chart("Code accuracy by number of unit tests", lines, svg)
+        title = "Code accuracy by number of unit tests"
+        yield line_plot(title, lines, "unit tests (n)", ROWS["code_accuracy"])
 
 
 def _by_round(run: FunctionRun) -> tuple[tuple[float, Estimate], ...]:
@@ -468,13 +317,12 @@ def _filter(run: FilterRun) -> Mapping[str, Any]:
     ]
     shown = ChartLine(run.fixer, tuple(sorted(points, key=lambda point: point[0])))
     title = "Precision over recall, by the confidence that is asked for; last, without the filter"
-    svg = line_plot([shown], "recall", "precision", shares=True)
     return {
         "title": run.title,
         "dataset": Path(run.dataset).name,
         "folder": str(run.folder),
         "grid": filter_grid(run),
-        "charts": [chart(title, [run.fixer], svg)] if points else [],
+        "charts": [line_plot(title, [shown], "recall", "precision", shares=True)] if points else [],
     }
 
 
@@ -491,12 +339,11 @@ def _study(study: Study, as_model: str | None) -> Mapping[str, Any]:
 
 def _study_charts(study: Study) -> Iterator[Mapping[str, Any]]:
     subjects, labels = study.subjects, [subject.label for subject in study.subjects]
-    scale = "%, with 95 % intervals"
     dots = [
         ChartRow(head, tuple(issue_estimate(subject, name) for subject in subjects))
         for name, head in ISSUE_HEADS.items()
     ]
-    yield chart("Figures", labels, dot_plot(dots, labels, scale))
+    yield dot_plot("Figures", labels, dots)
     lines = [
         ChartLine(
             s.label,
@@ -505,12 +352,11 @@ def _study_charts(study: Study) -> Iterator[Mapping[str, Any]]:
         for s in subjects
     ]
     if any(line.points for line in lines):
-        svg = line_plot(lines, "samples (k)", "S of the best of k")
-        yield line_chart("S of the best of k samples", lines, svg)
+        yield line_plot("S of the best of k samples", lines, "samples (k)", "S of the best of k")
     for one in study.breakdowns:
         if len(one.groups) > 1:
             names = [*labels, *(f"fixes: {name}" for name, _ in one.fixes)]
-            yield chart(f"S {one.title}", names, dot_plot(_groups(one), names, scale))
+            yield dot_plot(f"S {one.title}", names, _groups(one))
 
 
 def _groups(one: Breakdown) -> list[ChartRow]:
