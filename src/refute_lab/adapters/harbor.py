@@ -14,9 +14,11 @@ import json
 import re
 import shlex
 import sys
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib.metadata import distributions
+from importlib.resources import files
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -33,126 +35,14 @@ from refute_lab.swt.grade import Terms
 from refute_lab.swt.tasks import GradingSettings, GradingTask, Prediction, grade_task
 from refute_lab.swt.workspaces import environment_of, prepared, spawner
 
-# -- harbor texts ----------------------------------------------------------------------------------
-
-
+_TEXTS: dict[str, str] = tomllib.loads(
+    files("refute_lab.adapters").joinpath("harbor.toml").read_text()
+)
+"""By their names."""
 IMAGE = "python:3.12-slim"
 """Image in which refute is installed."""
 UV = "uv==0.13.9"
 """Requirement that builds the environments of issues."""
-_HEAD = """\
-schema_version = "1.4"
-artifacts = ["{place}"]
-
-[task]
-name = "refute/{name}"
-
-[metadata]
-id = {id}
-kind = "{kind}"
-
-"""
-CONFIG = (
-    _HEAD
-    + """\
-[agent]
-timeout_sec = 900.0
-
-[environment]
-cpus = 1
-memory_mb = 2048
-
-[verifier]
-timeout_sec = 300.0
-environment_mode = "separate"
-
-[verifier.environment]
-cpus = 1
-memory_mb = 2048
-"""
-)
-VERIFIER = """\
-FROM {image}
-RUN pip install --no-cache-dir {refute}
-COPY . /tests
-"""
-TEST = """\
-#!/bin/sh
-exec python -I -m refute_lab.adapters.harbor /tests/task.json {place} /logs/verifier/reward.json
-"""
-ISSUE_CONFIG = (
-    _HEAD
-    + """\
-[agent]
-timeout_sec = 3000.0
-
-[environment]
-build_timeout_sec = 1800.0
-cpus = 2
-memory_mb = 4096
-
-[verifier]
-timeout_sec = 3600.0
-environment_mode = "separate"
-
-[[verifier.collect]]
-command = "{collect}"
-
-[verifier.environment]
-build_timeout_sec = 1800.0
-cpus = 2
-memory_mb = 8192
-"""
-)
-COLLECT = (
-    "mkdir -p /app && cd {tree} && git add --all && git diff --cached --binary --no-color"
-    " --no-ext-diff {commit} > {place}"
-)
-INSTRUCTION = """\
-An issue was reported about the repository in `{tree}`. Write tests there that reproduce it: they
-fail now, and pass once the issue is fixed. Do not fix it: of what you change, only test files are
-looked at. Nothing else is to be handed in. Tests are run like this:
-
-    cd {tree} && {command} [TESTS]
-
-# The issue
-
-{issue}
-"""
-AGENT = """\
-FROM python:{python}
-COPY requirements.txt /opt/requirements.txt
-RUN pip install --no-cache-dir --no-deps -r /opt/requirements.txt
-ADD repository.tar {tree}
-WORKDIR {tree}
-RUN git reset --quiet --hard
-"""
-EDITABLE = """\
-RUN pip install --no-cache-dir --no-deps --no-build-isolation --editable .
-RUN git ls-files --others --exclude-standard --directory | sed 's|^|/|' >> .git/info/exclude
-"""
-ISSUE_VERIFIER = """\
-FROM {image} AS refute
-ENV UV_MANAGED_PYTHON=1 UV_PYTHON_INSTALL_DIR=/opt/refute/pythons
-RUN pip install --no-cache-dir {uv}
-RUN uv venv --python 3.12 /opt/refute/venv
-RUN uv pip install --python /opt/refute/venv/bin/python {refute} {uv}
-
-FROM python:{python}
-COPY --from=refute /opt/refute /opt/refute
-ADD repository.tar /opt/repositories/{repo}
-ENV REFUTE_REPOS=/opt/repositories REFUTE_CACHE=/opt/cache
-COPY row.jsonl test.sh /tests/
-RUN /opt/refute/venv/bin/refute data prepare /tests/row.jsonl
-"""
-ISSUE_TEST = """\
-#!/bin/sh
-exec /opt/refute/venv/bin/python -I -m refute_lab.adapters.harbor \\
-    /tests/row.jsonl {place} /logs/verifier/reward.json
-"""
-SOLVE = "#!/bin/sh\ncd {tree} && git apply /solution/tests.patch\n"
-
-
 MOST = 1 << 20
 """Bytes of an answer that are read."""
 _PLACE = "/app/solution.py"
@@ -214,18 +104,23 @@ def refute_source() -> str:
     return shlex.quote(requirement())
 
 
+def _config(text: str, /, **given: Any) -> str:
+    """The task's settings, with the head that all have."""
+    return (_TEXTS["head"] + _TEXTS[text]).format(**given)
+
+
 def _files(row: Row, name: str) -> dict[str, str | bytes]:
     task = read_task(row.task)
     kind = "test" if isinstance(task, TestTask) else "program"
-    config = CONFIG.format(place=_PLACE, name=name, id=json.dumps(row.id), kind=kind)
+    config = _config("config", place=_PLACE, name=name, id=json.dumps(row.id), kind=kind)
     said = f"{row.question}\n\nWrite what the code block would hold into `{_PLACE}`.\n"
     return {
         "instruction.md": said,
         "task.toml": config,
         "environment/Dockerfile": f"FROM {IMAGE}\nWORKDIR /app\n",
-        "tests/Dockerfile": VERIFIER.format(image=IMAGE, refute=refute_source()),
+        "tests/Dockerfile": _TEXTS["verifier"].format(image=IMAGE, refute=refute_source()),
         "tests/task.json": row.task,
-        "tests/test.sh": TEST.format(place=_PLACE),
+        "tests/test.sh": _TEXTS["test"].format(place=_PLACE),
     }
 
 
@@ -282,17 +177,19 @@ def _issue_files(item: IssueItem, name: str) -> dict[str, str | bytes]:
     command = environment_of(base.recipe)["test_command"]
     given = {"tree": _TREE, "place": _PATCH, "python": base.recipe.python, "image": IMAGE}
     repository = archived(find_clone(problem.repo), base.commit)
-    collect = COLLECT.format(**given, commit=base.commit)
-    config = ISSUE_CONFIG.format(
-        **given, name=name, id=json.dumps(problem.id), kind="issue", collect=collect
+    collect = _TEXTS["collect"].format(**given, commit=base.commit)
+    config = _config(
+        "issue_config", **given, name=name, id=json.dumps(problem.id), kind="issue", collect=collect
     )
     return {
-        "instruction.md": INSTRUCTION.format(**given, command=command, issue=problem.text.strip()),
+        "instruction.md": _TEXTS["instruction"].format(
+            **given, command=command, issue=problem.text.strip()
+        ),
         "task.toml": config,
         "environment/Dockerfile": _agent(base, given),
         "environment/requirements.txt": "".join(f"{pin}\n" for pin in _installed(base)),
         "environment/repository.tar": repository,
-        "tests/Dockerfile": ISSUE_VERIFIER.format(
+        "tests/Dockerfile": _TEXTS["issue_verifier"].format(
             **given,
             refute=refute_source(),
             uv=UV,
@@ -300,8 +197,8 @@ def _issue_files(item: IssueItem, name: str) -> dict[str, str | bytes]:
         ),
         "tests/repository.tar": repository,
         "tests/row.jsonl": json.dumps(issue_row(item, base)) + "\n",
-        "tests/test.sh": ISSUE_TEST.format(**given),
-        "solution/solve.sh": SOLVE.format(**given),
+        "tests/test.sh": _TEXTS["issue_test"].format(**given),
+        "solution/solve.sh": _TEXTS["solve"].format(**given),
         "solution/tests.patch": key.test_patch,
     }
 
@@ -326,7 +223,7 @@ def _agent(base: Base, given: Mapping[str, Any]) -> str:
     settings = "".join(
         f"ENV {name}={_quoted(value)}\n" for name, value in base.variables(_TREE).items()
     )
-    return AGENT.format(**given) + settings + EDITABLE * base.recipe.editable
+    return _TEXTS["agent"].format(**given) + settings + _TEXTS["editable"] * base.recipe.editable
 
 
 def _quoted(value: str) -> str:

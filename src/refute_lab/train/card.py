@@ -70,105 +70,22 @@ def figures(
 
 def card(data: Mapping[str, Any]) -> str:
     """The card as Markdown, from `figures`."""
-    settings, rows = data["settings"], data["rows"]
-    parts = [
-        "# Training data for unit test generation (UTGen)",
-        f"Made by `refute train data` from `{data['source']}`. Each row is the prompt of "
-        "the method `utgen` and an answer in its form. Expected outputs are what the reference "
-        "code returned in the sandbox, never what a model said.",
-        _table(
-            ("", ""),
-            [
-                ("rows in train.jsonl", rows["train"]),
-                ("pairs in preferences.jsonl", data["preferences"]["pairs"]),
-                ("problems in problems.jsonl", rows["problems"]),
-                ("problems in validation.jsonl", rows["validation_problems"]),
-                ("faults by", _listed(rows["faults_by"])),
-                ("inputs by", _listed(rows["inputs_by"])),
-                ("model that was asked", data["model"] or "none"),
-                ("faults for each solution", settings["faults"]),
-                ("share of faults by the model", settings["by_model"]),
-                ("attempts at an input for each fault", settings["attempts"]),
-                ("rationales", settings["rationales"]),
-                ("seed", settings["seed"]),
-            ],
-        ),
-        "## Stages",
-        _table(("stage", "in", "out"), [(s["title"], s["in"], s["out"]) for s in data["stages"]]),
-        "## What fell out\n\nStages I to III count drafts (mutants, answers, inputs), not rows.",
-        _table(
-            ("stage", "reason", "number"),
-            [
-                (s["stage"], reason, count)
-                for s in data["stages"]
-                for reason, count in s["fell_out"].items()
-            ],
-        ),
-        "## Preferences",
-        _preferences(data["preferences"]),
-        "## Licences and origins",
-        "As the source states them, for each solution; the data is under the terms of its source.",
-        _table(
-            ("licence", "origin of", "solutions"),
-            [
-                *((name, "", count) for name, count in data["licences"].items()),
-                *(("", name, count) for name, count in data["origins"].items()),
-            ],
-        ),
-        "## Contamination",
-        _contamination(data["contamination"]),
-    ]
-    return "\n\n".join(parts) + "\n"
+    return _rendered("card.md.jinja", **data, shown=_SHOWN)
 
 
-def _preferences(found: Mapping[str, Any]) -> str:
-    if not found["answers_read"]:
-        return "None: pairs are made of a model's attempts at an input (`--set inputs=model`)."
-    return (
-        "Pairs of the model's own attempts at one fault: the chosen one attacks and its output is "
-        "right, the rejected one can be read and is not.\n\n"
-    ) + _table(
-        ("", ""),
-        [
-            ("attempts with a whole test and a verdict", found["answers_read"]),
-            ("... that attack", found["attack"]),
-            ("... whose output is right", found["right"]),
-            ("... both", found["attack_and_right"]),
-            ("faults with both kinds", found["faults_with_a_pair"]),
-            ("pairs in preferences.jsonl", found["pairs"]),
-            ("rejected for", _listed(found["rejected_for"])),
-        ],
+def _rendered(name: str, **variables: Any) -> str:
+    """The text of a template of this folder; a variable that it misses is an error."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("refute_lab.train", "."),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
-
-
-def _contamination(found: Mapping[str, Any]) -> str:
-    if not found["checked"]:
-        return (
-            "**Not checked**: no evaluation set was there. Figures of a model that is trained on "
-            "this data may be too good. Set REFUTE_DATA or name them by `--set evaluation=FILE`, "
-            "and make it again."
-        )
-    sets = ", ".join(found["evaluation_sets"])
-    text = f"Compared with: {sets}. Measure: {found['measure']}. Removed: {found['removed']} tasks."
-    pairs = found["pairs"][:_SHOWN]
-    if not pairs:
-        return text
-    rows = [
-        (p["task"], p["name"], f"{p['part']}, {p['measure']}", f"{p['value']:.2f}") for p in pairs
-    ]
-    return text + "\n\n" + _table(("task", "evaluation problem", "measure", "value"), rows)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    def line(cells: Iterable[Any]) -> str:
-        texts = (" ".join(str(cell).split()).replace("|", "\\|") for cell in cells)
-        return f"| {' | '.join(texts)} |"
-
-    return "\n".join([line(head), line("---" for _ in head), *map(line, rows)])
-
-
-def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in counts.items()) or "-"
+    environment.filters["cell"] = lambda value: " ".join(str(value).split()).replace("|", "\\|")
+    return environment.get_template(name).render(**variables)
 
 
 def _counted(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, int]:
@@ -190,59 +107,18 @@ def model_card(
     run: Mapping[str, Any], scores: Sequence[Score], best: Score, *, validation: Path, n: int
 ) -> str:
     """Markdown with the header that PEFT and the hub read. `run`: the content of settings.json."""
-    settings, data = run["settings"], run["data"]
-    model = settings["model"]
-    rows = [
-        "| " + " | ".join([f"**{s.name}**" if s is best else s.name, *_shares(s)]) + " |"
-        for s in scores
-    ]
-    origins = run.get("origins", {})
-    values = [f"| {name} | {value} | {origins.get(name, '')} |" for name, value in settings.items()]
-    return f"""---
-base_model: {model}
-library_name: peft
-tags: [unit-tests, utgen, lora]
----
-
-# A generator of failing unit tests for `{model}`
-
-A LoRA adapter, {_HOW[run.get("training", "sft")]}:
-shown a task and faulty code, it writes one unit test whose input the code gets wrong, with the
-output that is right.
-
-## Use
-
-```
-refute hunt FILE.py --method utgen --model hf:{model}+PATH_OF_THIS_FOLDER
-vllm serve {model} --enable-lora --max-lora-rank {settings["lora_rank"]} \\
-    --lora-modules utgen=PATH_OF_THIS_FOLDER
-```
-
-## Validation
-
-`{validation.name}`, {n} tests for each problem, temperature 0.7, no vote. The checkpoint in bold is
-this one; it was chosen by accuracy ∩ attack. Standard errors in brackets.
-
-| | attack rate | output accuracy | accuracy ∩ attack |
-|---|---|---|---|
-{chr(10).join(rows)}
-
-These are figures of the checkpoint that was chosen by them, so they flatter it a little; for an
-unbiased figure run `refute bench` on problems that had no part in this.
-
-## Training
-
-{data["rows"]:,} rows, {data["tokens"]:,} tokens (SHA-256 of the file {data["sha256"][:16]}…),
-{data["too_long"]} rows too long. {_versions()}.
-
-| setting | value | from |
-|---|---|---|
-{chr(10).join(values)}
-"""
-
-
-def _shares(score: Score) -> list[str]:
-    return [f"{100 * f.value:.1f} ({100 * f.stderr:.1f})" for f in score.figures.values()]
+    return _rendered(
+        "model_card.md.jinja",
+        settings=run["settings"],
+        data=run["data"],
+        origins=run.get("origins", {}),
+        how=_HOW[run.get("training", "sft")],
+        scores=scores,
+        best=best,
+        validation=validation.name,
+        n=n,
+        versions=_versions(),
+    )
 
 
 def _versions() -> str:
