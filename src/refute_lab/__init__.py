@@ -18,18 +18,25 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from refute_lab.datasets import load_dataset
-    from refute_lab.rewards import Grader, Task, Test, TestResult, TestReward, Verdict, grade_test
-    from refute_lab.runs.executors import Executor
-    from refute_lab.verbs.bench import (
-        BenchOptions,
-        BenchResult,
-        FilterResult,
-        IssueBenchResult,
-        bench,
-    )
-    from refute_lab.verbs.grade import GradeOptions, GradeResult, grade
-    from refute_lab.verbs.judge import JudgeResult, judge
+    from refute_lab.datasets import load_dataset as load_dataset
+    from refute_lab.rewards import Grader as Grader
+    from refute_lab.rewards import Task as Task
+    from refute_lab.rewards import Test as Test
+    from refute_lab.rewards import TestResult as TestResult
+    from refute_lab.rewards import TestReward as TestReward
+    from refute_lab.rewards import Verdict as Verdict
+    from refute_lab.rewards import grade_test as grade_test
+    from refute_lab.runs.executors import Executor as Executor
+    from refute_lab.verbs.bench import BenchOptions as BenchOptions
+    from refute_lab.verbs.bench import BenchResult as BenchResult
+    from refute_lab.verbs.bench import FilterResult as FilterResult
+    from refute_lab.verbs.bench import IssueBenchResult as IssueBenchResult
+    from refute_lab.verbs.bench import bench as bench
+    from refute_lab.verbs.grade import GradeOptions as GradeOptions
+    from refute_lab.verbs.grade import GradeResult as GradeResult
+    from refute_lab.verbs.grade import grade as grade
+    from refute_lab.verbs.judge import JudgeResult as JudgeResult
+    from refute_lab.verbs.judge import judge as judge
 
 _HOMES = {
     "refute_lab.verbs.bench": (
@@ -55,27 +62,7 @@ _HOMES = {
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = [
-    "BenchOptions",
-    "BenchResult",
-    "Executor",
-    "FilterResult",
-    "GradeOptions",
-    "GradeResult",
-    "Grader",
-    "IssueBenchResult",
-    "JudgeResult",
-    "Task",
-    "Test",
-    "TestResult",
-    "TestReward",
-    "Verdict",
-    "bench",
-    "grade",
-    "grade_test",
-    "judge",
-    "load_dataset",
-]
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
@@ -87,4 +74,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

@@ -266,7 +266,7 @@ def test_batch_from_end_to_end(
         (["--method", "search", "--model", "openai:m"], "asks no model"),
         (
             ["--method", "nonsense", "--model", "openai:m"],
-            "there are council, given, hybrid",
+            "there are hybrid, search, council",
         ),
         (["--model", "openai:m", "--set", "n=1001"], "n = 1001: must be from 1 to 1000"),
         (["--model", "openai:m", "--prompts", "."], "no templates there"),

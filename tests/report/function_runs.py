@@ -65,7 +65,13 @@ def record(identity: str, *, passes: bool) -> dict[str, Any]:
             "unreadable": {"empty": 2},
             "votes_saved": 2,
         },
-        "tally": {"requests": 4, "samples": 9, "prompt_tokens": 70, "completion_tokens": 30},
+        "tally": {
+            "requests": 4,
+            "samples": 9,
+            "prompt_tokens": 70,
+            "completion_tokens": 30,
+            "usd": None,
+        },
     }
 
 

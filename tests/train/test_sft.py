@@ -21,10 +21,9 @@ from refute.models.contract import Message
 from refute_lab.models.checkpoint import find, load
 from refute_lab.train import PRESETS, SftSettings, resolve
 from refute_lab.train.run_folder import LOG, MetricsLog, checkpoints, read_log
-from refute_lab.train.sft import Prepared, make_trainer, prepare, train
+from refute_lab.train.sft import make_trainer, prepare, train
 from refute_lab.train.tokens import (
     IGNORED,
-    Encoded,
     Example,
     encode,
     encode_all,
@@ -353,12 +352,10 @@ def test_estimate(tiny_base: Path, data: Path) -> None:
 
 
 def test_steps_of_a_run() -> None:
-    rows = [Encoded([1], [1])] * 33
-    prepared = Prepared(rows, 0, "")
-    assert prepared.steps(SftSettings(model="m")) == 30
-    assert prepared.steps(SftSettings(model="m", epochs=0.5)) == 2
-    assert prepared.steps(SftSettings(model="m", max_steps=7)) == 7
-    assert prepared.steps(SftSettings(model="m", max_steps=700, epochs=0)) == 700
+    assert SftSettings(model="m").steps(33) == 30
+    assert SftSettings(model="m", epochs=0.5).steps(33) == 2
+    assert SftSettings(model="m", max_steps=7).steps(33) == 7
+    assert SftSettings(model="m", max_steps=700, epochs=0).steps(33) == 700
 
 
 def test_the_log_goes_on_after_a_checkpoint(tmp_path: Path) -> None:

@@ -129,17 +129,17 @@ class Model(Protocol):
 class Tally:
     """Cost of the questions so far."""
 
-    requests: int = 0
+    requests: Count = 0
     """Requests sent to the model (a request may ask for several samples)."""
-    samples: int = 0
+    samples: Count = 0
     """Samples that the model was paid for."""
-    cached: int = 0
+    cached: Count = 0
     """Samples that came from the cache."""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    usd: float | None = 0.0
+    prompt_tokens: Count = 0
+    completion_tokens: Count = 0
+    usd: Number | None = 0.0
     """None: no price is known for the model."""
-    seconds: float = 0.0
+    seconds: Number = 0.0
     """Waiting for answers, added up over requests (they overlap)."""
 
     def plus(self, other: Tally) -> Tally:

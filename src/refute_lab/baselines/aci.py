@@ -20,9 +20,11 @@ import posixpath
 import re
 import shlex
 import symtable
+import tomllib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from typing import Any, Literal
 
 from refute.errors import ContextTooLong
@@ -93,71 +95,14 @@ class Command:
         return json.dumps({**schema, "additionalProperties": False})
 
 
-_FOLDER = CommandParameter(
-    "folder", "folder to look in; the current one if left out", optional=True
-)
+def _commands() -> Iterator[Command]:
+    text = files("refute_lab.baselines").joinpath("commands.toml").read_text("utf-8")
+    for name, table in tomllib.loads(text).items():
+        parameters = (CommandParameter(**one) for one in table.get("parameters", ()))
+        yield Command(name, table["meaning"], tuple(parameters))
 
-COMMANDS: Mapping[str, Command] = {
-    command.name: command
-    for command in (
-        Command(
-            "open",
-            "show the lines of a file around a line",
-            (
-                CommandParameter("path", "path of the file"),
-                CommandParameter("line", "line to show in the middle", "integer", optional=True),
-            ),
-        ),
-        Command(
-            "goto",
-            "move the window over the open file to a line",
-            (CommandParameter("line", "line to show in the middle", "integer"),),
-        ),
-        Command("scroll_down", "move the window over the open file down"),
-        Command("scroll_up", "move the window over the open file up"),
-        Command(
-            "search_dir",
-            "list the files below a folder that hold a text, with how often",
-            (CommandParameter("text", "text to find, taken literally"), _FOLDER),
-        ),
-        Command(
-            "search_file",
-            "list the lines of a file that hold a text",
-            (
-                CommandParameter("text", "text to find, taken literally"),
-                CommandParameter("path", "the file; the open one if left out", optional=True),
-            ),
-        ),
-        Command(
-            "find_file",
-            "list the files below a folder whose name matches",
-            (CommandParameter("name", "name of the file, or a pattern with * and ?"), _FOLDER),
-        ),
-        Command(
-            "create",
-            "make a new, empty file and open it",
-            (CommandParameter("path", "path of the new file"),),
-        ),
-        Command(
-            "edit",
-            "replace the lines START to END of the open file, both included, by new ones; an edit "
-            "that breaks the syntax of Python is undone",
-            (
-                CommandParameter("start", "first line to replace, counted from 1", "integer"),
-                CommandParameter(
-                    "end", "last line to replace; start - 1 inserts before start", "integer"
-                ),
-                CommandParameter("text", "the new lines, with their indentation"),
-            ),
-        ),
-        Command(
-            "shell",
-            "run a shell command in the repository",
-            (CommandParameter("command", "the command, for bash; no interactive programs"),),
-        ),
-        Command("submit", "hand in the files as they are now; this ends your work"),
-    )
-}
+
+COMMANDS: Mapping[str, Command] = {command.name: command for command in _commands()}
 
 
 def documentation() -> str:

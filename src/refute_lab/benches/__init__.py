@@ -48,7 +48,7 @@ from refute.function.formatting import call_source, expected_source
 from refute.function.llm.options import DebugOptions, Options
 from refute.function.llm.results import Attempt, EditRound, Output, Trace, Vote
 from refute.models.asking import askers
-from refute.models.contract import Tally
+from refute.models.contract import Count, Number, Tally
 from refute.models.session import Session
 from refute.sandbox import Sandbox, values
 from refute.sandbox.pool import InlineSandbox, SandboxPool
@@ -70,15 +70,7 @@ from refute_lab.benches.grade import (
 from refute_lab.datasets import Item, load
 from refute_lab.datasets.rows import Evaluation, Subset
 from refute_lab.figures import Figure, clustered, mean
-from refute_lab.runs import (
-    Count,
-    ErrorRecord,
-    Journal,
-    Number,
-    Schema,
-    StoredTally,
-    read_run,
-)
+from refute_lab.runs import ErrorRecord, Journal, Schema, read_run
 from refute_lab.runs.executors import Concurrent, Ending, Executor, Processes, Run, versions
 
 Marks = tuple[bool, bool, bool]
@@ -136,7 +128,7 @@ class FunctionRecord:
     notes: tuple[str, ...]
     log: StoredLog | None = None
     """None: no model was asked."""
-    tally: StoredTally | None = None
+    tally: Tally | None = None
 
 
 def _flaw(record: FunctionRecord) -> str:
@@ -242,7 +234,7 @@ def graded_record(
         tests=tuple(_stored_test(test, problem.entry_point) for test in prediction.tests),
         notes=work.notes,
         log=work.log,
-        tally=None if work.tally is None else StoredTally.of(work.tally),
+        tally=work.tally,
     )
 
 
@@ -466,9 +458,6 @@ class BenchSettings:
         if self.model is None:
             for name in ("model", "tester", "runs"):
                 del settings[name]
-        for one in fields(self):  # headers of before have none of these
-            if one.name in _NEWER and settings[one.name] == one.default:
-                del settings[one.name]
         return {
             **settings,
             **(options or {}),
@@ -479,7 +468,6 @@ class BenchSettings:
 
 
 MOST_RUNS = 10_000
-_NEWER = ("gold_outputs", "editor_tests", "evaluation", "subset", "preset", "prompts")
 
 
 def stored_settings(header: Mapping[str, Any]) -> BenchSettings:
@@ -743,17 +731,16 @@ def _rounds(records: Sequence[FunctionRecord]) -> tuple[Figure, ...]:
 
 
 def _cost(records: Sequence[FunctionRecord]) -> ModelCost:
-    tallies = [record.tally or StoredTally() for record in records]
+    spent = reduce(Tally.plus, (record.tally or Tally(usd=None) for record in records), Tally())
     logs = [record.log for record in records if record.log is not None]
-    known = [tally.usd for tally in tallies if tally.usd is not None]
     return ModelCost(
-        requests=sum(tally.requests for tally in tallies),
-        samples=sum(tally.samples + tally.cached for tally in tallies),
-        cached=sum(tally.cached for tally in tallies),
-        prompt_tokens=sum(tally.prompt_tokens for tally in tallies),
-        completion_tokens=sum(tally.completion_tokens for tally in tallies),
-        usd=math.fsum(known) if len(known) == len(tallies) else None,
-        seconds=math.fsum(tally.seconds for tally in tallies),
+        requests=spent.requests,
+        samples=spent.samples + spent.cached,
+        cached=spent.cached,
+        prompt_tokens=spent.prompt_tokens,
+        completion_tokens=spent.completion_tokens,
+        usd=spent.usd,
+        seconds=spent.seconds,
         unreadable=sum(sum(log.unreadable.values()) for log in logs),
         saved=sum(log.votes_saved for log in logs),
         too_long=sum(log.too_long for log in logs),

@@ -27,6 +27,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+
 from refute.core.problems import (
     Call,
     FunctionKey,
@@ -36,7 +38,8 @@ from refute.core.problems import (
     Trust,
     UnitTest,
 )
-from refute.core.storage import cache_folder, parse_json, read_file, unpack, write_atomically
+from refute.core.storage import cache_folder, read_file, unpack, write_atomically
+from refute.models.contract import Count, Number
 from refute.sandbox import (
     Killed,
     Limits,
@@ -54,14 +57,13 @@ from refute.sandbox.equality import Expected, matches, raised_as
 from refute.sandbox.pool import Waits, finished, run_in_steps
 from refute.source.syntax import parse_module
 from refute_lab.figures import Figure, clustered
-from refute_lab.runs import Count, Number, checked
 
 DEFAULT_LIMITS = Limits()
 _STEPS = (0.25, 1.0, 4.0, 16.0)
 """CPU seconds that the reference is given, one after the other, for calls that need them."""
 _FACTOR = 4.0
 _LARGE = 4 << 30
-_VERSION = 6
+_VERSION = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +199,7 @@ def _reference_results(
     outputs = [o.data if isinstance(o, Returned) else None for o in outcomes]
     invalid = [(i, repr(outcomes[i])) for i, data in enumerate(outputs) if data is None]
     if file is not None and not any(isinstance(o, Killed) for o in outcomes):
-        _write(file, steps, outputs, invalid, seconds)
+        _write(file, _Stored(steps, outputs, invalid, seconds))
     return _allowances(steps, limits), outputs, invalid, seconds
 
 
@@ -258,13 +260,12 @@ def _cache_file(key: FunctionKey, limits: Limits, cache: Path | str | None) -> P
     return directory / "truth" / f"{digest.hexdigest()[:40]}.gz"
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """The head of a file of results."""
+class _Stored(msgspec.Struct):
+    """A file of results."""
 
-    steps: tuple[tuple[Count, bool], ...]
-    sizes: tuple[Count, ...]
-    ends: tuple[tuple[Count, str], ...]
+    steps: list[tuple[Count, bool]]
+    outputs: list[bytes | None]
+    ends: list[tuple[Count, str]]
     seconds: Number
 
 
@@ -275,43 +276,25 @@ _LARGEST = 1 << 30
 def _read(file: Path, count: int, limits: Limits) -> _Results | None:
     """The stored results; None where there are none, or none that can be used."""
     try:
-        head, _, body = unpack(read_file(file), limit=_LARGEST).partition(b"\n")
-        stored = checked(parse_json(head), _Stored)
-        steps, sizes, ends = stored.steps, stored.sizes, stored.ends
-        if not len(steps) == len(sizes) == count or sum(sizes) != len(body):
-            return None
-        if not all(level < len(_STEPS) for level, _ in steps):
-            return None
-        if not all(index < count for index, _ in ends):
-            return None
-        failed = {index for index, _ in ends}
-        outputs: list[bytes | None] = []
-        at = 0
-        for index, size in enumerate(sizes):
-            outputs.append(None if index in failed else body[at : at + size])
-            at += size
-        for output in outputs:
-            if output is not None:
-                nodes.decode(output)
+        stored = msgspec.msgpack.decode(unpack(read_file(file), limit=_LARGEST), type=_Stored)
+        for output in filter(None, stored.outputs):
+            nodes.decode(output)
     except (OSError, ValueError):  # a `MalformedValue` is one
         return None
-    return _allowances(steps, limits), outputs, list(ends), stored.seconds
+    if not len(stored.steps) == len(stored.outputs) == count:
+        return None
+    if any(level >= len(_STEPS) for level, _ in stored.steps):
+        return None
+    if any(index >= count for index, _ in stored.ends):
+        return None
+    return _allowances(stored.steps, limits), stored.outputs, stored.ends, stored.seconds
 
 
-def _write(
-    file: Path,
-    steps: list[_Step],
-    outputs: list[bytes | None],
-    ends: list[tuple[int, str]],
-    seconds: float,
-) -> None:
+def _write(file: Path, stored: _Stored) -> None:
     """Store whole or not at all; a cache that cannot be written is only slower."""
-    parts = [part or b"" for part in outputs]
-    stored = {"steps": steps, "sizes": list(map(len, parts)), "ends": ends, "seconds": seconds}
-    head = json.dumps(stored).encode()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        data = gzip.compress(head + b"\n" + b"".join(parts), 1)
+        data = gzip.compress(msgspec.msgpack.encode(stored), 1)
         write_atomically(file, data, mode=0o600, durable=False)
     except OSError:
         pass

@@ -14,10 +14,10 @@ import asyncio
 import hashlib
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,12 +28,12 @@ from refute.errors import AnswersPending, InputError
 from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction
 from refute.models.asking import askers
-from refute.models.contract import Tally
+from refute.models.contract import Number, Tally
 from refute.models.session import Session
 from refute.workspace.factory import Backend, open_workspace
 from refute.workspace.patches import file_patches, is_test_file
 from refute_lab.datasets.swe import IssueItem
-from refute_lab.runs import ErrorRecord, Journal, Number, PutOff, Schema, StoredTally
+from refute_lab.runs import ErrorRecord, Journal, PutOff, Schema
 from refute_lab.runs.executors import Concurrent, Ending, Run, versions
 from refute_lab.swt.tasks import Prediction, read_predictions, write_predictions
 from refute_lab.swt.workspaces import prepared
@@ -63,7 +63,7 @@ class PredictionRecord:
     """One for each sample, where a method drew several."""
     steps: tuple[dict[str, Any], ...]
     """Its steps, in the method's own terms; a model's answers are under `answer`."""
-    tally: StoredTally | None = None
+    tally: Tally | None = None
     """Cost of asking a model; None: none was asked."""
     seconds: Number
 
@@ -108,8 +108,6 @@ class IssueBenchSettings:
         proposals were others.
         """
         settings = asdict(self)
-        if self.task == "tests":
-            del settings["task"]  # headers of runs from before there was another one
         options, bounds = settings.pop("options"), settings.pop("bounds")
         return {
             "kind": "issues",
@@ -263,6 +261,12 @@ def _tally(ctx: Context, opened: Mapping[str, Session]) -> Tally | None:
     return tally if ctx.tester is None else tally.plus(ctx.tester.tally)
 
 
+def spent_on(records: Iterable[PredictionRecord | ErrorRecord]) -> Tally:
+    """Sum the cost of the records."""
+    done = (one for one in records if not isinstance(one, ErrorRecord))
+    return reduce(Tally.plus, (one.tally for one in done if one.tally is not None), Tally())
+
+
 def claimed(record: PredictionRecord) -> str:
     """Return the final claim about a fix; "" if none."""
     return next((str(s["state"]) for s in record.steps[::-1] if s.get("kind") == "claim"), "")
@@ -300,7 +304,7 @@ def _record(found: Reproduction, tally: Tally | None, seconds: float) -> Predict
         prediction=_stored(prediction),
         alternatives=tuple(map(_stored, found.alternatives)),
         steps=tuple(dict(step) for step in found.steps),
-        tally=None if tally is None else StoredTally.of(tally),
+        tally=tally,
         seconds=round(seconds, 3),
     )
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from refute.core.remarks import few
-from refute_lab.benches.issues import IssueBenchSettings, PredictionRecord
+from refute_lab.benches.issues import IssueBenchSettings, PredictionRecord, spent_on
 from refute_lab.figures import (
     Estimate,
     Interval,
@@ -492,9 +492,7 @@ def issue_bench_document(
     status = {"predicted": 0, "abstained": 0, "error": 0}
     for record in records.values():
         status[record.status] += 1
-    done = (record for record in records.values() if not isinstance(record, ErrorRecord))
-    tallies = [record.tally for record in done if record.tally is not None]
-    prices = [tally.usd for tally in tallies if tally.usd is not None]
+    spent = spent_on(records.values())
     return {
         "dataset": settings.dataset,
         "method": settings.method,
@@ -503,9 +501,9 @@ def issue_bench_document(
         "status": status,
         "run": str(directory),
         "cost": {
-            "usd": round(sum(prices), 6) if len(prices) == len(tallies) else None,
-            "samples": sum(tally.samples + tally.cached for tally in tallies),
-            "tokens": sum(t.prompt_tokens + t.completion_tokens for t in tallies),
+            "usd": None if spent.usd is None else round(spent.usd, 6),
+            "samples": spent.samples + spent.cached,
+            "tokens": spent.prompt_tokens + spent.completion_tokens,
         },
     }
 
@@ -633,16 +631,11 @@ def fix_grades_document(
     run: str,
 ) -> dict[str, Any]:
     """`{"dataset", "task", "n", "figures", "status", "resolved", "errors", "instances", "run"}`."""
-    figures = {
-        "resolved": summary.resolved,
-        "applied": summary.applied,
-        "by_lists": summary.by_lists,
-    }
     return {
         "dataset": dataset,
         "task": "repair",
         "n": summary.n,
-        "figures": {name: figure_document(one) for name, one in figures.items()},
+        "figures": {name: figure_document(one) for name, one in summary.figures.items()},
         "status": dict(summary.statuses),
         "resolved": list(summary.resolved_ids),
         "errors": dict(summary.errors),
@@ -653,12 +646,8 @@ def fix_grades_document(
 
 def print_fix_grades(title: str, summary: FixSummary, console: Console) -> None:
     """The figures, then how many fixes came to what."""
-    figures = (
-        ("resolved", summary.resolved),
-        ("applies", summary.applied),
-        ("resolved by the lists", summary.by_lists),
-    )
-    print_grid(figures_grid(title, figures), console)
+    labels = ("resolved", "applies", "resolved by the lists")
+    print_grid(figures_grid(title, zip(labels, summary.figures.values(), strict=True)), console)
     for status, count in summary.statuses.items():
         console.print(Text(f"{count:5d}  {FIX_STATUSES[status]}"))
     if summary.errors:

@@ -105,8 +105,12 @@ def version_text(paper: str, version: str) -> tuple[str, str]:
 
 @cache
 def _document(paper: str) -> dict[str, Any]:
+    return _read(_FILES[paper])
+
+
+def _read(name: str) -> dict[str, Any]:
     home = files("refute_lab.report").joinpath("figures")
-    return tomllib.loads(home.joinpath(_FILES[paper]).read_text(encoding="utf-8"))
+    return tomllib.loads(home.joinpath(name).read_text(encoding="utf-8"))
 
 
 # -- paper grids -----------------------------------------------------------------------------------
@@ -326,23 +330,8 @@ def _match(figure: PaperFigure, here: Estimate, key: RunKey) -> Match:
 
 
 PAPER_MODELS = {
-    "Llama3 8B": ({"llama", "3", "8b", "instruct"}, {"meta"}),
-    "Llama3.1 8B": ({"llama", "3.1", "8b", "instruct"}, {"meta"}),
-    "Qwen2.5 7B": ({"qwen", "2.5", "coder", "7b", "instruct"}, set()),
-    "Qwen2.5 32B": ({"qwen", "2.5", "coder", "32b", "instruct"}, set()),
-    "GPT-4o": ({"gpt", "4o"}, {"2024-05-13", "2024-08-06", "2024-11-20"}),
-    "DeepSeek V3": ({"deepseek", "v3"}, {"ai"}),
-    "GPT-4": ({"gpt", "4"}, {"1106", "preview"}),
-    "GPT-4o mini": ({"gpt", "4o", "mini"}, {"2024-07-18"}),
-    "Claude 3 Haiku": ({"claude", "3", "haiku"}, {"20240307"}),
-    "Claude 3.5 Sonnet": ({"claude", "3.5", "sonnet"}, {"20240620", "20241022"}),
-    "Claude 3.7 Sonnet": ({"claude", "3.7", "sonnet"}, {"20250219"}),
-    "Claude 4 Sonnet": ({"claude", "4", "sonnet"}, {"20250514"}),
-    "GPT-5": ({"gpt", "5"}, {"2025-08-07"}),
-    "GPT-5-mini": ({"gpt", "5", "mini"}, {"2025-08-07"}),
-    "Devstral 2": ({"devstral", "2"}, set()),
-    "Mixtral 8x22B": ({"mixtral", "8x22b"}, {"instruct", "v0.1"}),
-    "Mistral Large 2": ({"mistral", "large", "2"}, set()),
+    name: (set(needed.split()), set(allowed.split()))
+    for name, (needed, allowed) in _read("models.toml").items()
 }
 """A paper's model -> the words that its name must hold, and those that it may hold besides."""
 

@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Annotated, Any, Generic, Literal, Protocol, TypeVar
@@ -20,15 +20,10 @@ from msgspec import UNSET, UnsetType
 
 from refute.core.storage import append_whole, open_file, parse_json, read_file
 from refute.errors import InputError
-from refute.models.contract import Tally
+from refute.models.contract import Count, Number
 
 # -- records ---------------------------------------------------------------------------------------
 
-
-_MOST = 2**53
-Count = Annotated[int, msgspec.Meta(ge=0, lt=_MOST)]
-"""A whole number from 0."""
-Number = Annotated[float, msgspec.Meta(gt=-_MOST, lt=_MOST)]
 
 T = TypeVar("T")
 
@@ -93,25 +88,6 @@ class Schema(Generic[R]):
     """Counted up where a field is added that older versions must not overlook, or changes."""
     flaw: Callable[[R], str] = lambda record: ""
     """Flaw of a record whose fields have their types; "" where nothing is."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredTally:
-    """Cost of a model (`refute.models.contract.Tally`)."""
-
-    requests: Count = 0
-    samples: Count = 0
-    cached: Count = 0
-    prompt_tokens: Count = 0
-    completion_tokens: Count = 0
-    usd: Number | None = None
-    """None: no price is known for the model."""
-    seconds: Number = 0.0
-
-    @classmethod
-    def of(cls, tally: Tally) -> StoredTally:
-        """As a record holds it."""
-        return cls(**asdict(tally))
 
 
 def checked(data: Any, kind: type[T]) -> T:

@@ -24,12 +24,13 @@ from typing import Any
 from refute.core.problems import IssueProblem
 from refute.core.storage import cache_folder, key_of
 from refute.errors import InputError, WorkspaceUnavailable
+from refute.models.contract import Number
 from refute.workspace.contract import TestReport, Workspace
 from refute.workspace.patches import file_patches, split_tests, test_files, touched_files
 from refute.workspace.repositories import Clone, GitFailed, version_at
 from refute.workspace.running import holds_tests, rejection, statuses
 from refute_lab.datasets.rows import Row, read_rows
-from refute_lab.runs import ErrorRecord, Journal, Number, Schema
+from refute_lab.runs import ErrorRecord, Journal, Schema
 from refute_lab.swt import (
     PatchedState,
     Transition,

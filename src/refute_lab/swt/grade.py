@@ -21,6 +21,7 @@ from typing import Any, Literal
 from refute.core.problems import IssueKey, IssuePrediction
 from refute.core.storage import parse_json, read_file, unpack
 from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
+from refute.models.contract import Count, Number
 from refute.workspace.contract import Runner, TestReport, TestResult, Workspace
 from refute.workspace.patches import (
     added_lines,
@@ -39,7 +40,7 @@ from refute.workspace.running import (
     report_data,
 )
 from refute_lab.figures import Figure, mean
-from refute_lab.runs import Count, ErrorRecord, Number, Schema
+from refute_lab.runs import ErrorRecord, Schema
 from refute_lab.swt import (
     ChangeCoverage,
     Counts,
@@ -328,8 +329,8 @@ class GradeRecord:
     seconds: Number | None = None
     repo: str | None = None
     fails_before: bool = False
-    content: str | None = None
-    """A digest of the instance and one of the prediction; None: of an older version."""
+    content: str = ""
+    """A digest of the instance and one of the prediction."""
 
 
 RECORDS = Schema("grade", GradeRecord)
@@ -472,8 +473,8 @@ def summarize(keys: Sequence[IssueKey], records: Grades) -> Summary:
             "fail_to_any": share(lambda g: bool(g.verdict.fail_to_any)),
             "fail_to_pass": share(lambda g: bool(g.verdict.fail_to_pass)),
             "pass_to_pass": share(lambda g: bool(g.verdict.pass_to_pass)),
-            "fail_to_any_v1": share(lambda g: g.applicable and _fails_before(g)),
-            "pass_to_pass_v1": share(lambda g: g.applicable and not _fails_before(g)),
+            "fail_to_any_v1": share(lambda g: g.applicable and g.verdict.fails_before),
+            "pass_to_pass_v1": share(lambda g: g.applicable and not g.verdict.fails_before),
             "success": share(lambda g: g.verdict.success),
             "coverage": mean(value for _, value in covered),
             "coverage_success": mean(v for g, v in covered if g.verdict.success),
@@ -510,11 +511,6 @@ def _goodness(record: GradeRecord) -> tuple[bool, bool, float, bool]:
     delta = grade.coverage.value if grade.coverage is not None else None
     verdict = grade.verdict
     return verdict.success, bool(verdict.fail_to_pass), delta or 0.0, grade.applicable
-
-
-def _fails_before(grade: IssueGrade) -> bool:
-    """A record that was made before `fails_before` was told at least says what its tests do."""
-    return grade.verdict.fails_before or bool(grade.verdict.fail_to_any)
 
 
 def _delta(grade: IssueGrade, key: IssueKey) -> float | None:

@@ -29,6 +29,7 @@ from refute.core.methods import Spawn
 from refute.core.problems import IssueKey
 from refute.core.storage import cache_folder, write_atomically
 from refute.errors import InputError, WorkspaceUnavailable
+from refute.models.contract import Count, Number
 from refute.workspace.contract import TestReport
 from refute.workspace.control import turned_green
 from refute.workspace.factory import Backend
@@ -36,7 +37,7 @@ from refute.workspace.patches import file_patches, split_fix, test_files, touche
 from refute.workspace.running import ReportCache, TestStatus, rejection, statuses
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.figures import Figure, Interval, mean, wilson
-from refute_lab.runs import Count, ErrorRecord, Number, Schema, read_header, read_run
+from refute_lab.runs import ErrorRecord, Schema, read_header, read_run
 from refute_lab.swt import (
     PatchedState,
     Status,
@@ -245,8 +246,8 @@ class FixRecord:
     remark: str
     repo: str
     seconds: Number
-    content: str | None = None
-    """`content_of` what was graded; None: of an older version."""
+    content: str = ""
+    """`content_of` what was graded."""
 
 
 FIX_RECORDS = Schema("fix grade", FixRecord)
@@ -266,11 +267,9 @@ class RepairSettings:
     """Wall-clock seconds for one run of tests."""
     workspace: Backend = "local"
 
-    def header(
-        self, tasks: Sequence[GradingTask], started: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
+    def header(self, started: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The settings; `started`: the header of a run that is there, which may have grown."""
-        return grown({"kind": "fix grades", **asdict(self)}, tasks, started)
+        return grown({"kind": "fix grades", **asdict(self)}, started)
 
     def record(self, slots: AbstractContextManager[Any], task: GradingTask) -> FixRecord:
         """The record of one fix; see `swt.tasks.Doing`."""
@@ -312,6 +311,11 @@ class FixSummary:
     errors: Mapping[str, str]
     """Instances without a grade, with the reason."""
     resolved_ids: tuple[str, ...]
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """The figures by name."""
+        return {"resolved": self.resolved, "applied": self.applied, "by_lists": self.by_lists}
 
 
 def summarize_fixes(ids: Sequence[str], records: FixGrades) -> FixSummary:

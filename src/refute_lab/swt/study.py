@@ -17,7 +17,7 @@ from refute.issue.context import estimated_tokens
 from refute.workspace.patches import file_patches
 from refute.workspace.running import statuses
 from refute_lab.benches import issues as bench
-from refute_lab.benches.issues import PredictionRecord, given_words
+from refute_lab.benches.issues import PredictionRecord, given_words, spent_on
 from refute_lab.figures import (
     Figure,
     PairedRuns,
@@ -314,13 +314,12 @@ def cost(run: GradedRun, successes: int) -> RunCost | None:
     done = [record for record in run.work if not isinstance(record, ErrorRecord)]
     if not done:
         return None
-    tallies = [record.tally for record in done if record.tally is not None]
-    prices = [tally.usd for tally in tallies if tally.usd is not None]
+    spent = spent_on(done)
     return RunCost(
         instances=len(done),
-        samples=sum(tally.samples + tally.cached for tally in tallies),
-        tokens=sum(tally.prompt_tokens + tally.completion_tokens for tally in tallies),
-        usd=sum(prices) if len(prices) == len(tallies) else None,
+        samples=spent.samples + spent.cached,
+        tokens=spent.prompt_tokens + spent.completion_tokens,
+        usd=spent.usd,
         seconds=sum(record.seconds for record in done),
         solved=successes,
     )

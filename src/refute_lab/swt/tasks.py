@@ -215,8 +215,8 @@ class Graded(Protocol):
     """A record of a grade."""
 
     @property
-    def content(self) -> str | None:
-        """`content_of` its task; None: of an older version."""
+    def content(self) -> str:
+        """`content_of` its task."""
 
 
 def digest_of(*parts: object) -> str:
@@ -234,23 +234,15 @@ def content_of(task: GradingTask) -> str:
 
 def stands(task: GradingTask, record: Graded) -> bool:
     """Return whether the record is the grade of the task as it is now."""
-    return record.content in (None, content_of(task))
+    return record.content == content_of(task)
 
 
-def grown(
-    header: Mapping[str, Any], tasks: Sequence[GradingTask], started: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    """The header of a run, as the one that is there has it.
-
-    `started`: the header of a run that is there. It keeps the name of the dataset that it was
-    started with; one of an older version holds a digest of all instances and predictions.
-    """
+def grown(header: Mapping[str, Any], started: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The header of a run; of one that is there (`started`) it keeps the name of the dataset that
+    it was started with."""
     if started is None or started.get("kind") != header["kind"]:
         return dict(header)
-    kept = {"dataset": started.get("dataset")}
-    if "content" in started:
-        kept["content"] = digest_of(*((task.item, task.prediction) for task in tasks))
-    return {**header, **kept}
+    return {**header, "dataset": started.get("dataset")}
 
 
 def check_growth(
@@ -267,7 +259,7 @@ def check_growth(
     for task in tasks:
         id = task.item.problem.id
         record = records.get(id)
-        if record is None or isinstance(record, ErrorRecord) or record.content is None:
+        if record is None or isinstance(record, ErrorRecord):
             continue
         if record.content.partition("-")[2] != digest_of(task.prediction):
             told = f"was started with another prediction for {id}"
@@ -292,14 +284,9 @@ class GradingSettings:
     types: tuple[PatchType, ...] = ("vanilla",)
     """Readings of the predictions: the first type that gives a patch which applies."""
 
-    def header(
-        self, tasks: Sequence[GradingTask], started: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
+    def header(self, started: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The settings; `started`: the header of a run that is there, which may have grown."""
-        settings = asdict(self)
-        if self.terms.executable == Terms().executable:
-            del settings["terms"]["executable"]  # as runs were started with before there was it
-        return grown({"kind": "grades", **settings}, tasks, started)
+        return grown({"kind": "grades", **asdict(self)}, started)
 
     def record(self, slots: AbstractContextManager[Any], task: GradingTask) -> WithFiles:
         """The record of one instance with its evidence; see `Doing`."""

@@ -34,11 +34,11 @@ from refute.core.storage import write_atomically
 from refute.errors import InputError, LimitReached, ModelUnavailable, Unavailable
 from refute.function.given_tests import parse_invocation
 from refute.models.budget import FIRST_GUESS
-from refute.models.contract import Asker, Sampling
+from refute.models.contract import Asker, Count, Sampling
 from refute.prompts import render
 from refute.sandbox.pool import AsyncSandbox, InlineSandbox
 from refute.source.literals import source_of
-from refute_lab.runs import Count, ErrorRecord, Schema
+from refute_lab.runs import ErrorRecord, Schema
 from refute_lab.runs.executors import Concurrent, Ending, Executor, Run
 from refute_lab.train.filters import (
     MAX_PROMPT,
@@ -698,14 +698,6 @@ async def build(
         "model": session.model if session is not None and settings.needs_model else None,
         **asdict(settings),
     }
-    for name in (
-        "rows_per_fault",
-        "preset",
-        "prompts",
-        "shard",
-    ):  # headers of before have none of these
-        if not header[name]:
-            del header[name]
     made = Making(directory, header, settings, box, session, at_once, progress, executor)
     built = BuiltData()
     await made.solutions(built, Candidates(source, index, settings), limit)

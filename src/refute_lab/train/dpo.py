@@ -9,19 +9,20 @@ What is in the folder: `refute_lab.train.run_folder`.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from refute.errors import InputError
-from refute_lab.train import DpoSettings, Resolved
-from refute_lab.train.run_folder import Report, Trained, arguments, run_trainer, silent, trainer_of
+from refute_lab.train import DpoSettings
+from refute_lab.train.run_folder import arguments, train_rows, trainer_of
 from refute_lab.train.tokens import (
     IGNORED,
     Encoded,
+    Prepared,
+    digest_of,
     encode_all,
     estimate,
     read_preferences,
@@ -31,11 +32,10 @@ from refute_lab.train.tokens import (
 if TYPE_CHECKING:
     from transformers import TrainerCallback
 
-__all__ = ["EncodedPair", "PreparedPairs", "estimate", "make_trainer", "prepare", "train"]
+__all__ = ["EncodedPair", "estimate", "make_trainer", "prepare", "train"]
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedPair:
+class EncodedPair(NamedTuple):
     """Two answers to one prompt as tokens."""
 
     chosen: Encoded
@@ -51,37 +51,7 @@ class EncodedPair:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedPairs:
-    """The pairs of a run, ready for the trainer."""
-
-    rows: list[EncodedPair]
-    long: int
-    """Pairs that were left out because an answer with its prompt is longer than `max_length`."""
-    digest: str
-    """Of the data file."""
-
-    @property
-    def sequences(self) -> list[Encoded]:
-        """Token sequences of the pairs, as the model sees them."""
-        return [one for pair in self.rows for one in (pair.chosen, pair.rejected)]
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of all pairs; the prompt counts with both answers."""
-        return sum(len(one.input_ids) for one in self.sequences)
-
-    def facts(self) -> dict[str, Any]:
-        """For `settings.json`."""
-        return {
-            "sha256": self.digest,
-            "rows": len(self.rows),
-            "too_long": self.long,
-            "tokens": self.tokens,
-        }
-
-
-def prepare(data: Path, settings: DpoSettings) -> PreparedPairs:
+def prepare(data: Path, settings: DpoSettings) -> Prepared:
     """Read the pairs and write them as tokens. Raises `InputError`, `ModelUnavailable`."""
     pairs = read_preferences(data)
     tokenizer = tokenizer_of(settings.model)
@@ -96,26 +66,7 @@ def prepare(data: Path, settings: DpoSettings) -> PreparedPairs:
         raise InputError(
             f"{data}: all {len(pairs)} pairs are longer than {settings.max_length} tokens"
         )
-    digest = hashlib.sha256(data.read_bytes()).hexdigest()
-    return PreparedPairs(rows, len(pairs) - len(rows), digest)
-
-
-def train(
-    prepared: PreparedPairs,
-    resolved: Resolved[DpoSettings],
-    output: Path,
-    *,
-    report: Report = silent,
-    report_to: Sequence[str] = (),
-) -> Trained:
-    """Train, or resume a training; see `refute_lab.train.sft.train`."""
-
-    def make(callbacks: Sequence[TrainerCallback]) -> Any:
-        return make_trainer(
-            prepared.rows, resolved.settings, output, callbacks=callbacks, report_to=report_to
-        )
-
-    return run_trainer(make, resolved, prepared.facts(), output, report=report)
+    return Prepared(rows, len(pairs) - len(rows), digest_of(data))
 
 
 def make_trainer(
@@ -143,3 +94,6 @@ def make_trainer(
         # The pairs are tokens already, written as at inference.
         own={"_prepare_dataset": lambda self, dataset, *args, **kwargs: dataset},
     )
+
+
+train = partial(train_rows, make_trainer)

@@ -26,7 +26,6 @@ tests tell which are right, of UTRL the reference is.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -48,7 +47,7 @@ from refute_lab.datasets.rows import read_rows
 from refute_lab.rewards.suites import grade_suite
 from refute_lab.train import GrpoSettings, Resolved
 from refute_lab.train.run_folder import Report, Trained, arguments, run_trainer, silent, trainer_of
-from refute_lab.train.tokens import Estimate, at_most, tokenizer_of
+from refute_lab.train.tokens import Estimate, at_most, digest_of, facts_of, tokenizer_of
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback
@@ -181,12 +180,7 @@ class PreparedProblems:
 
     def facts(self) -> dict[str, Any]:
         """For `settings.json`."""
-        return {
-            "sha256": self.digest,
-            "rows": len(self.items),
-            "too_long": self.long,
-            "tokens": self.tokens,
-        }
+        return facts_of(self.digest, len(self.items), self.long, self.tokens)
 
 
 def read_problems(data: Path, reward: str = "verdict") -> dict[str, Item]:
@@ -246,9 +240,10 @@ def prepare(data: Path, settings: GrpoSettings) -> PreparedProblems:
             f"{data}: {len(kept)} of {len(items)} prompts fit into {room} tokens; a step takes "
             f"{settings.batch // settings.generations}"
         )
-    digest = hashlib.sha256(data.read_bytes()).hexdigest()
     sampled = read_sampled(data, settings.reward)
-    return PreparedProblems(kept, sum(lengths.values()), len(items) - len(kept), digest, sampled)
+    return PreparedProblems(
+        kept, sum(lengths.values()), len(items) - len(kept), digest_of(data), sampled
+    )
 
 
 def estimate(prepared: PreparedProblems, settings: GrpoSettings) -> Estimate:

@@ -92,6 +92,29 @@ def run_trainer(
     )
 
 
+def train_rows(
+    make_trainer: Callable[..., Any],
+    prepared: Any,
+    resolved: Resolved[Any],
+    output: Path,
+    *,
+    report: Report = silent,
+    report_to: Sequence[str] = (),
+) -> Trained:
+    """Train on prepared rows, or resume a training. `report` gets each record of the log.
+
+    `report_to`: trackers of transformers besides (`tensorboard`, `wandb`, ...). Raises as
+    `run_trainer`.
+    """
+
+    def make(callbacks: Sequence[TrainerCallback]) -> Any:
+        return make_trainer(
+            prepared.rows, resolved.settings, output, callbacks=callbacks, report_to=report_to
+        )
+
+    return run_trainer(make, resolved, prepared.facts(), output, report=report)
+
+
 def checkpoints(output: Path) -> list[Path]:
     """The whole checkpoints of a run, first to last. A kill may have left a torn one."""
     return sorted((path for path in output.glob("checkpoint-*") if _whole(path)), key=_step)

@@ -9,56 +9,30 @@ undisturbed one.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refute.errors import InputError
-from refute_lab.train import Resolved, SftSettings
-from refute_lab.train.run_folder import Report, Trained, arguments, run_trainer, silent, trainer_of
-from refute_lab.train.tokens import Encoded, encode_all, estimate, read_examples, tokenizer_of
+from refute_lab.train import SftSettings
+from refute_lab.train.run_folder import arguments, train_rows, trainer_of
+from refute_lab.train.tokens import (
+    Encoded,
+    Prepared,
+    digest_of,
+    encode_all,
+    estimate,
+    read_examples,
+    tokenizer_of,
+)
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback
 
 __all__ = ["Prepared", "estimate", "make_trainer", "prepare", "train"]
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """The data of a run, ready for the trainer."""
-
-    rows: list[Encoded]
-    long: int
-    """Rows that were left out because they have more tokens than `max_length`."""
-    digest: str
-    """Of the data file."""
-
-    @property
-    def sequences(self) -> list[Encoded]:
-        """Token sequences of the rows, as the model sees them."""
-        return self.rows
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of all rows, prompts included."""
-        return sum(len(row.input_ids) for row in self.rows)
-
-    def steps(self, settings: SftSettings) -> int:
-        """Optimizer steps of the run (with packing `blocks`, at most so many)."""
-        return settings.steps(len(self.rows))
-
-    def facts(self) -> dict[str, Any]:
-        """For `settings.json`."""
-        return {
-            "sha256": self.digest,
-            "rows": len(self.rows),
-            "too_long": self.long,
-            "tokens": self.tokens,
-        }
 
 
 def prepare(data: Path, settings: SftSettings) -> Prepared:
@@ -67,29 +41,7 @@ def prepare(data: Path, settings: SftSettings) -> Prepared:
     rows, long = encode_all(examples, tokenizer_of(settings.model), max_length=settings.max_length)
     if not rows:
         raise InputError(f"{data}: all {long} rows are longer than {settings.max_length} tokens")
-    return Prepared(rows, long, hashlib.sha256(data.read_bytes()).hexdigest())
-
-
-def train(
-    prepared: Prepared,
-    resolved: Resolved[SftSettings],
-    output: Path,
-    *,
-    report: Report = silent,
-    report_to: Sequence[str] = (),
-) -> Trained:
-    """Train, or resume a training. `report` gets each record of the log.
-
-    `report_to`: trackers of transformers besides (`tensorboard`, `wandb`, ...). Raises as
-    `run_trainer`.
-    """
-
-    def make(callbacks: Sequence[TrainerCallback]) -> Any:
-        return make_trainer(
-            prepared.rows, resolved.settings, output, callbacks=callbacks, report_to=report_to
-        )
-
-    return run_trainer(make, resolved, prepared.facts(), output, report=report)
+    return Prepared(rows, long, digest_of(data))
 
 
 def make_trainer(
@@ -112,3 +64,6 @@ def make_trainer(
     )
     data = [asdict(row) for row in rows]
     return trainer_of(trl.SFTTrainer, settings, config, data, callbacks=callbacks)
+
+
+train = partial(train_rows, make_trainer)

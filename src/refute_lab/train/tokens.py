@@ -7,11 +7,12 @@ only, its end of turn included: that is where the model learns to stop.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from refute.errors import ContextTooLong, InputError
 from refute.models.contract import Message
@@ -264,20 +265,44 @@ def shape_of(settings: TrainSettings) -> Shape:
     )
 
 
-class Rows(Protocol):
-    """Prepared data of `refute_lab.train.sft` and `refute_lab.train.dpo`."""
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The data of a run of `refute_lab.train.sft` or `dpo`, ready for the trainer."""
+
+    rows: list[Any]
+    """`Encoded`, or pairs of them."""
+    long: int
+    """Rows that were left out because they have more tokens than `max_length`."""
+    digest: str
+    """Of the data file."""
 
     @property
-    def rows(self) -> Sequence[Any]: ...
+    def sequences(self) -> list[Encoded]:
+        """Token sequences, as the model sees them: of a pair two."""
+        return [one for row in self.rows for one in (row if isinstance(row, tuple) else (row,))]
+
     @property
-    def long(self) -> int: ...
-    @property
-    def sequences(self) -> Sequence[Encoded]: ...
-    @property
-    def tokens(self) -> int: ...
+    def tokens(self) -> int:
+        """Tokens of all sequences, prompts included."""
+        return sum(len(one.input_ids) for one in self.sequences)
+
+    def facts(self) -> dict[str, Any]:
+        """For `settings.json`."""
+        return facts_of(self.digest, len(self.rows), self.long, self.tokens)
 
 
-def estimate(prepared: Rows, settings: TrainSettings) -> Estimate:
+def facts_of(digest: str, rows: int, too_long: int, tokens: int) -> dict[str, Any]:
+    """Describe the data of a run, for `settings.json`."""
+    return {"sha256": digest, "rows": rows, "too_long": too_long, "tokens": tokens}
+
+
+def digest_of(data: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with data.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def estimate(prepared: Prepared, settings: TrainSettings) -> Estimate:
     """Steps and tokens exactly, memory roughly."""
     shape, sequences = shape_of(settings), prepared.sequences
     steps = settings.steps(len(prepared.rows))

@@ -22,7 +22,7 @@ from refute.verbs.output import Progress, Shown, apart, consoles, show, silent
 from refute.workspace.factory import Backend
 from refute_lab.datasets.swe import IssueItem, load_issues
 from refute_lab.figures import Figure
-from refute_lab.runs import ErrorRecord, new_run, read_header
+from refute_lab.runs import ErrorRecord, Schema, new_run, read_header
 from refute_lab.runs.executors import Executor, Run, Workers, executor_of
 from refute_lab.swt import Executable
 from refute_lab.swt.grade import (
@@ -49,7 +49,6 @@ from refute_lab.swt.repair import (
 )
 from refute_lab.swt.tasks import (
     RUN_MEMORY,
-    Doing,
     GradingSettings,
     GradingTask,
     PatchType,
@@ -65,8 +64,24 @@ from refute_lab.verbs.options import RunOptions
 _TERMS = Terms()
 
 
+class _Graded(Shown):
+    """The grades of predictions, or of fixes."""
+
+    __slots__ = ()
+
+    @property
+    def summary(self) -> Summary | FixSummary:
+        """Figures and counts."""
+        raise NotImplementedError
+
+    @property
+    def complete(self) -> bool:
+        """Return whether every instance has a grade; calling with `run` retries the others."""
+        return not self.summary.errors
+
+
 @dataclass(frozen=True, slots=True)
-class GradeResult(Shown):
+class GradeResult(_Graded):
     """The grades of predictions."""
 
     title: str
@@ -89,11 +104,6 @@ class GradeResult(Shown):
     def figures(self) -> Mapping[str, Figure]:
         """The figures by name."""
         return self.summary.figures
-
-    @property
-    def complete(self) -> bool:
-        """Return whether every instance has a grade; calling with `run` retries the others."""
-        return not self.summary.errors
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
@@ -216,16 +226,31 @@ class Where:
     executor: Executor | None = None
     progress: Progress = silent
 
-    def work_on(self, run: Run[Any], tasks: Sequence[GradingTask], settings: Doing) -> None:
-        """Do the tasks; see `swt.tasks.work_on`."""
+
+def _run(
+    settings: GradingSettings | RepairSettings,
+    schema: Schema[Any],
+    tasks: Sequence[GradingTask],
+    folder: Path | Callable[[str], Path],
+    again: str,
+    where: Where,
+) -> tuple[Path, dict[str, Any]]:
+    """Grade what has no grade yet; the run's folder, and the records by instance."""
+    check_engine(where.workspace)
+    directory = folder if isinstance(folder, Path) else folder(settings.model)
+    again = again or f"the same command and --run {directory}"
+    with Run(directory, settings.header(read_header(directory)), schema, again=again) as run:
+        check_growth(directory, run.records, tasks, settings.dataset)
+        remark([f"{len(tasks)} instances into {directory}"])
         work_on(
             run,
             tasks,
             settings,
-            jobs=self.jobs,
-            executor=self.executor,
-            progress=lambda done: self.progress(done, len(tasks)),
+            jobs=where.jobs,
+            executor=where.executor,
+            progress=lambda done: where.progress(done, len(tasks)),
         )
+        return directory, dict(run.records)
 
 
 def grade_predictions(
@@ -245,16 +270,8 @@ def grade_predictions(
     command that resumes it.
     """
     tasks, model = tasks_of(items, predictions)
-    check_engine(where.workspace)
     settings = GradingSettings(dataset, predictions, model, terms, where.workspace, types)
-    directory = folder if isinstance(folder, Path) else folder(model)
-    again = again or f"the same command and --run {directory}"
-    header = settings.header(tasks, read_header(directory))
-    with Run(directory, header, RECORDS, again=again) as run:
-        check_growth(directory, run.records, tasks, dataset)
-        remark([f"{len(tasks)} instances into {directory}"])
-        where.work_on(run, tasks, settings)
-        records = dict(run.records)
+    directory, records = _run(settings, RECORDS, tasks, folder, again, where)
     title = f"{Path(dataset).name}, {model}"
     result = GradeResult(title, dataset, tuple(items), records, directory)
     _say_errors(result.summary.errors)
@@ -366,7 +383,7 @@ def _write_reports(result: GradeResult) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class FixGradeResult(Shown):
+class FixGradeResult(_Graded):
     """The grades of fixes."""
 
     title: str
@@ -385,13 +402,7 @@ class FixGradeResult(Shown):
     @property
     def figures(self) -> Mapping[str, Figure]:
         """The figures by name."""
-        one = self.summary
-        return {"resolved": one.resolved, "applied": one.applied, "by_lists": one.by_lists}
-
-    @property
-    def complete(self) -> bool:
-        """Return whether every instance has a grade; calling with `run` retries the others."""
-        return not self.summary.errors
+        return self.summary.figures
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
@@ -420,16 +431,8 @@ def grade_repairs(
     """Grade a file of fixes ("gold": the golden patches) for the items."""
     gold = gold_fixes([item.key for item in items]) if predictions == "gold" else None
     tasks, model = tasks_of(items, predictions, gold)
-    check_engine(where.workspace)
     settings = RepairSettings(dataset, predictions, model, timeout, where.workspace)
-    directory = folder if isinstance(folder, Path) else folder(model)
-    again = again or f"the same command and --run {directory}"
-    header = settings.header(tasks, read_header(directory))
-    with Run(directory, header, FIX_RECORDS, again=again) as run:
-        check_growth(directory, run.records, tasks, dataset)
-        remark([f"{len(tasks)} instances into {directory}"])
-        where.work_on(run, tasks, settings)
-        records = dict(run.records)
+    directory, records = _run(settings, FIX_RECORDS, tasks, folder, again, where)
     results, wrong = write_results(directory, tasks, records)
     remark([f"SWE-bench's report: {results}; fixes that apply and resolve nothing: {wrong}"])
     ids = tuple(item.problem.id for item in items)

@@ -42,7 +42,7 @@ def test_a_cluster_grades_as_this_process_does(
 
     def graded(folder: Path, executor: str | None) -> dict[str, Any]:
         doing = executor_of(executor, Workers(jobs=2))
-        with Run(folder, settings.header(tasks), RECORDS) as run:
+        with Run(folder, settings.header(), RECORDS) as run:
             work_on(run, tasks, settings, jobs=2, executor=doing)
             return {name: replace(one, seconds=0.0) for name, one in run.records.items()}
 
@@ -73,7 +73,7 @@ def test_a_cluster_judges_and_grades_fixes_as_this_process_does(
         with Run(folder / "filter", filtering.header(), FILTER_RECORDS) as run:
             work_on(run, judging, filtering, jobs=2, executor=doing)
             judged = {name: replace(one, seconds=0.0) for name, one in run.records.items()}
-        with Run(folder / "repair", grading.header(repairs), FIX_RECORDS) as run:
+        with Run(folder / "repair", grading.header(), FIX_RECORDS) as run:
             work_on(run, repairs, grading, jobs=2, executor=doing)
             graded = {name: replace(one, seconds=0.0) for name, one in run.records.items()}
         return [judged, graded]
