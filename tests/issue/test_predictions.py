@@ -55,10 +55,10 @@ def test_a_single_prediction_and_none(tmp_path: Path) -> None:
 
 
 BAD = {
-    "[1]": "item 1: a prediction must be an object",
-    '{"instance_id": 3}': "'instance_id': must be a string",
-    '{"instance_id": "x"}': "'model_patch': missing",
-    '{"instance_id": "x", "model_patch": 3}': "'model_patch': must be a string or null",
+    "[1]": "item 1: Expected `object`, got `int`",
+    '{"instance_id": 3}': "`$.instance_id`",
+    '{"instance_id": "x"}': "missing required field `model_patch`",
+    '{"instance_id": "x", "model_patch": 3}': "`$.model_patch`",
     '{"instance_id": "x", "model_patch": "p"}\n{': ":2: not JSON",
     "[" * 100_000: "not JSON",
 }

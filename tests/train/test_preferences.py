@@ -147,10 +147,13 @@ def test_the_folder_has_pairs_and_problems_without_held_out_ones(
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ({"prompt": "p", "chosen": "c"}, "rejected: must be a text"),
-        ({"prompt": "p", "chosen": [], "rejected": "r"}, "chosen: must be a text"),
-        ({"prompt": [{"role": "user"}], "chosen": "c", "rejected": "r"}, "prompt: must be a text"),
-        ([], "not a JSON object"),
+        ({"prompt": "p", "chosen": "c"}, "field 'rejected': must be a text"),
+        ({"prompt": "p", "chosen": [], "rejected": "r"}, "field 'chosen': must be a text"),
+        (
+            {"prompt": [{"role": "user"}], "chosen": "c", "rejected": "r"},
+            "field 'prompt': must be a text",
+        ),
+        ("row", "each line must be an object"),
     ],
 )
 def test_pairs_that_are_none(row: object, words: str, tmp_path: Path) -> None:

@@ -305,9 +305,9 @@ def test_settings_that_make_no_sense(given: dict[str, Any], words: str) -> None:
     ("content", "words"),
     [
         ("", "holds no rows"),
-        ('{"prompt": "p", "completion": "c"}\nnonsense\n', r":2: not a JSON object"),
-        ('{"prompt": "p"}\n', ":1: completion: must be a text"),
-        ('{"prompt": ["p"], "completion": "c"}\n', ":1: prompt: must be a text"),
+        ('{"prompt": "p", "completion": "c"}\nnonsense\n', r":2: not JSON"),
+        ('{"prompt": "p"}\n', ":1: field 'completion': must be a text"),
+        ('{"prompt": ["p"], "completion": "c"}\n', ":1: field 'prompt': must be a text"),
     ],
 )
 def test_bad_rows(tiny_base: Path, tmp_path: Path, content: str, words: str) -> None:

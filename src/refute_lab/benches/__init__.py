@@ -37,7 +37,6 @@ from refute.core.problems import (
     FunctionKey,
     FunctionPrediction,
     FunctionProblem,
-    Invocation,
     UnitTest,
 )
 from refute.core.processes import cores
@@ -827,19 +826,11 @@ def _computed(
     if settings.failing_tests:
         problem = with_failing_tests(problem, key, box, settings.failing_tests, truth=truth)
     start = time.monotonic()
-    result = predict(problem, settings, box, seed=unit.seed)
+    ctx = Context(sandbox=InlineSandbox(box), seed=unit.seed)
+    spec = METHODS.get(settings.method)
+    result: MethodResult = finished(spec(problem, ctx=ctx, options=settings.options))
     work = work_of(result, problem, time.monotonic() - start)
     return graded_record(work, problem, key, box, truth, name=unit.name)
-
-
-def predict(
-    problem: FunctionProblem, settings: BenchSettings, box: Sandbox, *, seed: int | None = None
-) -> MethodResult:
-    """Run the method on a problem; it sees nothing else."""
-    spec = METHODS.get(settings.method)
-    ctx = Context(sandbox=InlineSandbox(box), seed=settings.seed if seed is None else seed)
-    found: MethodResult = finished(spec(problem, ctx=ctx, options=settings.options))
-    return found
 
 
 # -- methods that wait for a model -----------------------------------------------------------------
@@ -860,14 +851,22 @@ async def start_asking(
                 _, unit = named
                 problem = unit.item.problem
                 if settings.failing_tests:
-                    problem = await graders.do(partial(_shown, unit.item, settings.failing_tests))
+                    key, count = unit.item.key, settings.failing_tests
+                    problem = await graders.do(
+                        lambda grader: with_failing_tests(problem, key, grader, count)
+                    )
                 method, options, before = settings.method, settings.options, None
                 if settings.gold_outputs:
-                    inputs = asking_for_inputs(options)
+                    inputs = replace(options, m=0, vote=False)
                     found, before = await _solved(unit, problem, method, inputs, box, opened)
-                    calls = inputs_of(found, options.n)
-                    problem = await graders.do(partial(_gold, unit.item, problem, calls))
-                    method, options = "given", debugging(options)
+                    suites = found.trace.suites if found.trace else ()
+                    proposed = [one for suite in suites[:1] for one in suite.attempts]
+                    fresh = (one.call for one in proposed if one.status != "duplicate")
+                    calls = [call for call in fresh if call is not None][: options.n]
+                    given = partial(with_gold_outputs, problem, unit.item.key, calls)
+                    problem = await graders.do(given)
+                    kept = {one.name: getattr(options, one.name) for one in fields(DebugOptions)}
+                    method, options = "given", DebugOptions(**kept)
                 start = time.monotonic()
                 found, tally = await _solved(unit, problem, method, options, box, opened)
                 seconds = time.monotonic() - start
@@ -898,18 +897,6 @@ async def _solved(
     return found, reduce(Tally.plus, tallies) if tallies else None
 
 
-def _shown(item: Item, count: int, box: Sandbox) -> FunctionProblem:
-    """The problem with right failing tests, as the run's settings want it."""
-    return with_failing_tests(item.problem, item.key, box, count)
-
-
-def _gold(
-    item: Item, problem: FunctionProblem, calls: Sequence[Invocation], box: Sandbox
-) -> FunctionProblem:
-    """The problem with the method's inputs and the right outputs for them."""
-    return with_gold_outputs(problem, item.key, calls, box)
-
-
 def _graded(work: Work, problem: FunctionProblem, unit: BenchUnit, box: Sandbox) -> FunctionRecord:
     truth = expected_outputs(unit.item.key, box)
     return graded_record(work, problem, unit.item.key, box, truth, name=unit.name)
@@ -919,23 +906,6 @@ def check_gold(spec: MethodSpec[Any, Any]) -> None:
     """Raises `InputError` for a method that proposes no inputs by the paper's algorithms."""
     if not (spec.writes_tests and spec.options is Options):
         raise InputError(f"gold_outputs is for random, prompted and utgen, not for {spec.name}")
-
-
-def asking_for_inputs(options: Options) -> Options:
-    """The options with which a method proposes inputs and does nothing else."""
-    return replace(options, m=0, vote=False)
-
-
-def inputs_of(result: MethodResult, count: int) -> list[Invocation]:
-    """The first `count` different inputs that it proposed, whatever it says of their outputs."""
-    attempts = result.trace.suites[0].attempts if result.trace and result.trace.suites else ()
-    calls = [one.call for one in attempts if one.call is not None and one.status != "duplicate"]
-    return calls[:count]
-
-
-def debugging(options: Options) -> DebugOptions:
-    """Return those of a method's options that are about debugging."""
-    return DebugOptions(**{one.name: getattr(options, one.name) for one in fields(DebugOptions)})
 
 
 # -- benches ---------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ repeated inputs. Plain is preferred where both are there: it reads six times as 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -371,86 +371,43 @@ def _calls_entry_point(row: Row, node: ast.Call) -> bool:
 
 # -- what JSON cannot say --------------------------------------------------------------------------
 
-Restorer = Callable[[tuple[Any, ...]], tuple[Any, ...]]
-
-
-def _tuples(items: Iterable[Any]) -> list[Any]:
-    return [tuple(item) for item in items]
-
-
-def _each(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Every argument is a tuple."""
-    return tuple(map(tuple, args))
-
-
-def _lists_of_tuples(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(map(_tuples, args))
-
-
-def _tuples_of_tuples(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(tuple(_tuples(arg)) for arg in args)
-
-
-def _first(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    return (tuple(args[0]), *args[1:])
-
-
-def _second(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    return (args[0], tuple(args[1]), *args[2:])
-
-
-def _first_of_tuples(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    return (_tuples(args[0]), *args[1:])
-
-
-def _deep(value: Any) -> Any:
-    return tuple(map(_deep, value)) if isinstance(value, list | tuple) else value
-
-
-def _sets(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    return ([set(x) if isinstance(x, list) and x else {} for x in args[0]],)
-
-
-def _ragged(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    return (tuple(tuple(x) if isinstance(x, list) else x for x in args[0]),)
-
-
-def _values(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    return ({name: tuple(value) for name, value in args[0].items()}, *args[1:])
-
-
-def _polar(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    return (float(args[0]), complex(args[1]))
-
-
-def _complex(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    return (complex(args[0]),)
-
-
-_FORMS: tuple[tuple[Restorer, str], ...] = (
+_SHAPES = (
     (
-        _each,
+        ("t",),
         "2 116 132 143 222 261 273 394 399 421 424 429 470 560 579 596 616 630 726 740 744 809",
     ),
-    (_lists_of_tuples, "63 64 70 94 120 237 272 299 400 409 417 438 473 614 780"),
-    (_tuples_of_tuples, "259 401 445"),
-    (_first, "250 307 405 446 617 720 763 808"),
-    (_second, "106 750"),
-    (_first_of_tuples, "75 413 444 753"),
-    (_deep, "580 615 791"),
-    (_sets, "115"),
-    (_ragged, "278"),
-    (_values, "722"),
-    (_polar, "124"),
-    (_complex, "252"),
+    (("lt",), "63 64 70 94 120 237 272 299 400 409 417 438 473 614 780"),
+    (("tt",), "259 278 401 445"),
+    (("t", ""), "250 307 405 446 617 720 763 808"),
+    (("", "t", ""), "106 750"),
+    (("lt", ""), "75 413 444 753"),
+    (("t" * 50,), "580 615 791"),
 )
-_RESTORERS = {int(number): form for form, numbers in _FORMS for number in numbers.split()}
+"""Kinds of the sequences in each argument, from the outermost in (l: list, t: tuple), the last for
+all further arguments; and numbers of problems."""
+_SHAPE = {int(number): shape for shape, numbers in _SHAPES for number in numbers.split()}
+
+
+def _shaped(value: Any, kinds: str) -> Any:
+    if not kinds or not isinstance(value, list):
+        return value
+    items = (_shaped(item, kinds[1:]) for item in value)
+    return tuple(items) if kinds[0] == "t" else [*items]
 
 
 def restore(number: int, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments of problem `number` as they were before they became JSON."""
-    form = _RESTORERS.get(number)
-    return args if form is None else form(args)
+    match number:
+        case 115:
+            return ([set(x) if isinstance(x, list) and x else {} for x in args[0]],)
+        case 124:
+            return (float(args[0]), complex(args[1]))
+        case 252:
+            return (complex(args[0]),)
+        case 722:
+            return ({name: tuple(value) for name, value in args[0].items()}, *args[1:])
+    shape = _SHAPE.get(number, ("",))
+    return tuple(_shaped(arg, shape[min(at, len(shape) - 1)]) for at, arg in enumerate(args))
 
 
 MBPP_PLUS = DatasetSpec(

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 from refute.core.methods import Spawn
 from refute.core.problems import IssueKey, IssueProblem
 from refute.errors import PatchRejected, WorkspaceUnavailable
+from refute.models.contract import Count
 from refute.workspace.contract import TestReport, TestSelection, Workspace
 from refute.workspace.patches import added_lines, removed_lines, test_files
 from refute.workspace.running import (
@@ -451,7 +452,7 @@ def combined(reports: Sequence[TestReport], *, best: bool) -> Combined:
 Executable = Literal["own", "golden", "printed"]
 """Way to find the executable lines of a golden patch; see above."""
 
-Line = tuple[str, int]
+Line = tuple[str, Count]
 """A file and a 1-based line number."""
 Counts = Mapping[str, Mapping[int, int]]
 """File -> line -> number of executions."""

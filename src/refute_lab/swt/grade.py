@@ -14,14 +14,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from refute.core.problems import IssueKey, IssuePrediction
 from refute.core.storage import parse_json, read_file, unpack
 from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
-from refute.models.contract import Count, Number
+from refute.models.contract import Number
 from refute.workspace.contract import Runner, TestReport, TestResult, Workspace
 from refute.workspace.patches import (
     added_lines,
@@ -289,20 +289,6 @@ def unrunnable(report: TestReport) -> str:
 # Grades as the records of a journal, and the reports that they rest on as files of a run.
 
 
-Lines = tuple[tuple[str, Count], ...]
-"""Pairs of file and line."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredCoverage:
-    """Changed lines, and those of them that tests execute; see `ChangeCoverage`."""
-
-    removed: Lines
-    added: Lines
-    covered_removed: Lines
-    covered_added: Lines
-
-
 @dataclass(frozen=True, slots=True)
 class GoldenCheck:
     """A check that the golden tests reproduce the issue here."""
@@ -323,8 +309,8 @@ class GradeRecord:
     broken: tuple[str, ...]
     remarks: tuple[str, ...]
     others: tuple[str, ...]
-    coverage: StoredCoverage | None
-    golden_coverage: StoredCoverage | None
+    coverage: ChangeCoverage | None
+    golden_coverage: ChangeCoverage | None
     golden: GoldenCheck | None = None
     seconds: Number | None = None
     repo: str | None = None
@@ -351,8 +337,8 @@ def grade_record(
         broken=verdict.broken,
         remarks=verdict.remarks,
         others=grade.others,
-        coverage=_stored(grade.coverage),
-        golden_coverage=_stored(grade.golden_coverage),
+        coverage=grade.coverage,
+        golden_coverage=grade.golden_coverage,
         golden=golden,
         seconds=None,
         repo=repo,
@@ -366,26 +352,11 @@ def read_grade(record: GradeRecord, evidence: Evidence | None = None) -> IssueGr
     return IssueGrade(
         record.id,
         Verdict(record.status, own, record.broken, record.remarks, record.fails_before),
-        _coverage(record.coverage),
-        _coverage(record.golden_coverage),
+        record.coverage,
+        record.golden_coverage,
         record.others,
         evidence,
     )
-
-
-_LINES = [one.name for one in fields(StoredCoverage)]
-
-
-def _stored(coverage: ChangeCoverage | None) -> StoredCoverage | None:
-    if coverage is None:
-        return None
-    return StoredCoverage(**{name: getattr(coverage, name) for name in _LINES})
-
-
-def _coverage(stored: StoredCoverage | None) -> ChangeCoverage | None:
-    if stored is None:
-        return None
-    return ChangeCoverage(**{name: getattr(stored, name) for name in _LINES})
 
 
 def evidence_files(grade: IssueGrade) -> dict[str, bytes]:

@@ -23,7 +23,9 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
+
+import msgspec
 
 from refute.core.methods import Spawn
 from refute.core.problems import IssueKey, IssuePrediction
@@ -86,16 +88,29 @@ def gold_predictions(keys: Iterable[IssueKey]) -> dict[str, Prediction]:
     return {key.id: Prediction(key.id, key.test_patch, "gold") for key in keys}
 
 
+class _Row(msgspec.Struct):
+    """A prediction in a file, null for no patch."""
+
+    instance_id: Annotated[str, msgspec.Meta(min_length=1)]
+    model_patch: str | None
+    model_name_or_path: str | None = None
+    full_output: str | None = None
+
+
 def read_predictions(path: Path) -> dict[str, Prediction]:
     """Instance id -> prediction, in the order of the file. Raises `InputError`: file, place, field.
 
     An object that is keyed by id may leave out ``instance_id``, and may hold the patch alone.
     """
     found: dict[str, Prediction] = {}
-    for place, fields in _objects(path):
-        prediction = _prediction(fields, place, path)
-        found.pop(prediction.instance, None)
-        found[prediction.instance] = prediction
+    for place, fields in _rows(path):
+        try:
+            row = msgspec.convert(fields, _Row)
+        except msgspec.ValidationError as e:
+            raise InputError(f"{path}: {place}: {e}") from None
+        texts = (row.model_patch, row.model_name_or_path, row.full_output)
+        found.pop(row.instance_id, None)
+        found[row.instance_id] = Prediction(row.instance_id, *(text or "" for text in texts))
     return found
 
 
@@ -141,7 +156,7 @@ def patch_of(
     return Applied("", tuple(problems))
 
 
-def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _rows(path: Path) -> Iterator[tuple[str, Any]]:
     """Each prediction's place and object."""
     try:
         data = read_file(path)
@@ -155,45 +170,17 @@ def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         whole = None
     if isinstance(whole, dict) and "instance_id" not in whole:
         for key, value in whole.items():
-            fields = {"model_patch": value} if isinstance(value, str | None) else value
-            yield repr(key), {"instance_id": key, **_object(fields, path, repr(key))}
+            fields = value if isinstance(value, dict) else {"model_patch": value}
+            yield repr(key), {"instance_id": key, **fields}
     elif isinstance(whole, list):
-        for number, item in enumerate(whole, start=1):
-            yield f"item {number}", _object(item, path, f"item {number}")
+        yield from ((f"item {number}", item) for number, item in enumerate(whole, start=1))
     else:
-        yield from _lines(text, path)
-
-
-def _lines(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            value = parse_json(line)
-        except ValueError as e:
-            raise InputError(f"{path}:{number}: not JSON: {e}") from None
-        yield f"line {number}", _object(value, path, f"line {number}")
-
-
-def _object(value: Any, path: Path, place: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise InputError(f"{path}: {place}: a prediction must be an object with instance_id")
-    return value
-
-
-def _prediction(fields: dict[str, Any], place: str, path: Path) -> Prediction:
-    instance = fields.get("instance_id")
-    if not isinstance(instance, str) or not instance:
-        raise InputError(f"{path}: {place}: field 'instance_id': must be a string")
-    if "model_patch" not in fields:
-        raise InputError(f"{path}: {place}: field 'model_patch': missing (null for no patch)")
-    texts = []
-    for name in ("model_patch", "model_name_or_path", "full_output"):
-        value = fields.get(name)
-        if not isinstance(value, str | None):
-            raise InputError(f"{path}: {place}: field {name!r}: must be a string or null")
-        texts.append(value or "")
-    return Prediction(instance, *texts)
+        for number, line in enumerate(text.split("\n"), start=1):
+            try:
+                if line.strip():
+                    yield f"line {number}", parse_json(line)
+            except ValueError as e:
+                raise InputError(f"{path}:{number}: not JSON: {e}") from None
 
 
 # -- tasks -----------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from refute.function.target import open_target, problem_of
 from refute.sandbox import Limits, NotRun, Program, Raised, Returned
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.pool import AsyncSandbox
-from refute.source.syntax import find_function, first_line, parse_module
+from refute.source.syntax import bound_names, find_function, first_line, parse_module
 from refute_lab.datasets import function_datasets, load
 from refute_lab.datasets.prompts import prompt_examples
 from refute_lab.datasets.rows import read_rows
@@ -360,6 +360,7 @@ _READS = frozenset({"input", "open", "exec", "eval", "__import__", "breakpoint"}
 _MODULES = frozenset({"os", "subprocess", "socket", "random", "time", "requests", "urllib"})
 
 _IMPORT = ast.Import | ast.ImportFrom
+_BINDING = _Documented | _IMPORT | ast.Assign | ast.AnnAssign | ast.AugAssign
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,7 +465,7 @@ def _source(stmt: ast.stmt, lines: list[str]) -> str:
 
 
 def _big(stmt: ast.stmt) -> bool:
-    return isinstance(stmt, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    return isinstance(stmt, _Documented)
 
 
 def _always(stmt: ast.stmt) -> bool:
@@ -474,19 +475,11 @@ def _always(stmt: ast.stmt) -> bool:
     )
 
 
-def _bound(stmt: ast.stmt) -> set[str]:
+def _bound(stmt: ast.stmt) -> frozenset[str]:
     """Names that a statement at the top level gives a meaning to."""
-    match stmt:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return {name}
-        case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-            return {(alias.asname or alias.name).split(".")[0] for alias in aliases}
-        case ast.If() | ast.Try():  # imports that may be missing
-            return set().union(*(_bound(n) for n in ast.walk(stmt) if isinstance(n, _IMPORT)))
-        case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
-            names = (n for n in ast.walk(stmt) if isinstance(n, ast.Name))
-            return {n.id for n in names if isinstance(n.ctx, ast.Store)}
-    return set()
+    if isinstance(stmt, ast.If | ast.Try):  # imports that may be missing
+        return bound_names(*(node for node in ast.walk(stmt) if isinstance(node, _IMPORT)))
+    return bound_names(stmt) if isinstance(stmt, _BINDING) else frozenset()
 
 
 def _names(stmt: ast.stmt) -> set[str]:

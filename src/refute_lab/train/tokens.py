@@ -8,7 +8,6 @@ only, its end of turn included: that is where the model learns to stop.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, TypeVar
 
 from refute.errors import ContextTooLong, InputError
 from refute.models.contract import Message
+from refute_lab.datasets.rows import Row, read_rows
 from refute_lab.models.checkpoint import Checkpoint, find, reasons
 from refute_lab.train import GrpoSettings, TrainSettings
 
@@ -75,20 +75,10 @@ def read_preferences(path: Path) -> list[Preference]:
     return _read(path, _preference, none)
 
 
-def _read(
-    path: Path, read: Callable[[dict[str, Any], str], T], none: str = "holds no rows"
-) -> list[T]:
-    rows = []
-    try:
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    where = f"{path}:{number}"
-                    rows.append(read(_object(line, where), where))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; `refute train data` makes it") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: is not UTF-8 text") from None
+def _read(path: Path, read: Callable[[Row], T], none: str = "holds no rows") -> list[T]:
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; `refute train data` makes it")
+    rows = [read(row) for row in read_rows(path)]
     if not rows:
         raise InputError(f"{path}: {none}")
     return rows
@@ -146,38 +136,23 @@ def tokenizer_of(model: str) -> Checkpoint:
     return Checkpoint(None, tokenizer, "cpu", None, has_template)
 
 
-def _object(line: str, where: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError:
-        row = None
-    if not isinstance(row, dict):
-        raise InputError(f"{where}: not a JSON object")
-    return row
+def _example(row: Row) -> Example:
+    return Example(_text(row, "prompt"), _text(row, "completion"))
 
 
-def _example(row: dict[str, Any], where: str) -> Example:
-    prompt, completion = (_text(row.get(name), name, where) for name in ("prompt", "completion"))
-    return Example(prompt, completion)
+def _preference(row: Row) -> Preference:
+    prompt = _text(row, "prompt")
+    chosen, rejected = (Example(prompt, _text(row, name)) for name in ("chosen", "rejected"))
+    return Preference(chosen, rejected)
 
 
-def _preference(row: dict[str, Any], where: str) -> Preference:
-    prompt, chosen, rejected = (
-        _text(_content(row.get(name)), name, where) for name in ("prompt", "chosen", "rejected")
-    )
-    return Preference(Example(prompt, chosen), Example(prompt, rejected))
-
-
-def _content(messages: Any) -> Any:
-    """The text of the only message."""
-    if isinstance(messages, list) and len(messages) == 1 and isinstance(messages[0], dict):
-        return messages[0].get("content")
-    return messages
-
-
-def _text(found: Any, name: str, where: str) -> str:
+def _text(row: Row, name: str) -> str:
+    """A text, or that of the only message of a list."""
+    found = row.fields.get(name)
+    if isinstance(found, list) and len(found) == 1 and isinstance(found[0], dict):
+        found = found[0].get("content")
     if not isinstance(found, str) or not found.strip():
-        raise InputError(f"{where}: {name}: must be a text")
+        raise row.error(name, "must be a text")
     return found
 
 

@@ -15,9 +15,8 @@ from dataclasses import MISSING, dataclass, field
 from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from refute.core.parameters import options_with, parameter
@@ -55,10 +54,6 @@ from refute_lab.swt.study import change_of_tests, measured
 from refute_lab.swt.workspaces import environment_of, recipe_of_row
 from refute_lab.verbs.options import Tables
 from refute_lab.verbs.report import Tabled
-
-if TYPE_CHECKING:
-    from refute_lab.report import Grid
-
 
 # -- statistics ------------------------------------------------------------------------------------
 
@@ -184,37 +179,6 @@ def codebase(clone: Clone, commit: str) -> tuple[int, int]:
 # -- benchmarks ------------------------------------------------------------------------------------
 
 
-def print_built(title: str, built: BuiltBenchmark, console: Console) -> None:
-    """Print how many pull requests each stage dropped, and how many are kept."""
-    table = Table("stage", "", "pull requests", title=title)
-    for reason, stage in REASONS.items():
-        if built.dropped.get(reason):
-            table.add_row(str(stage), reason, str(built.dropped[reason]))
-    if built.unavailable:
-        table.add_row("3", "tests cannot be run (fix it, call again)", str(len(built.unavailable)))
-    table.add_row("", "kept", str(len(built.rows)))
-    console.print(table)
-
-
-def statistics_grids(
-    title: str,
-    figures: Sequence[BenchmarkFigure],
-    repositories: Mapping[str, int],
-    changes: Mapping[str, int],
-) -> list[Grid]:
-    """Table 1, Figure 2, and what golden tests do to tests."""
-    rows = [
-        row_of(one.group, one.name, *(count_cell(value, ",.1f") for value in (one.mean, one.max)),
-               count_cell(one.instances))
-        for one in figures
-    ]  # fmt: skip
-    return [
-        Grid("swt-1", title, ("", "figure", "mean", "max", "instances"), tuple(rows)),
-        _shares("repositories", "instances by repository", repositories),
-        _shares("changes", "golden tests that", changes),
-    ]
-
-
 def _shares(name: str, title: str, counts: Mapping[str, int]) -> Grid:
     """Make a table of how many instances are of each kind."""
     total = sum(counts.values())
@@ -251,9 +215,16 @@ class BuildResult(Shown):
         }
 
     def print(self, console: Any) -> None:
-        """Print the result as the command does."""
-
-        print_built(str(self.output), self.built, console)
+        """Print how many pull requests each stage dropped, and how many are kept."""
+        table, built = Table("stage", "", "pull requests", title=str(self.output)), self.built
+        for reason, stage in REASONS.items():
+            if built.dropped.get(reason):
+                table.add_row(str(stage), reason, str(built.dropped[reason]))
+        if built.unavailable:
+            again = "tests cannot be run (fix it, call again)"
+            table.add_row("3", again, str(len(built.unavailable)))
+        table.add_row("", "kept", str(len(built.rows)))
+        console.print(table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +243,16 @@ class StatisticsResult(Tabled):
         """Table 1, Figure 2, and what golden tests do to tests."""
 
         title = f"{self.name}: {self.instances} instances"
-        return statistics_grids(title, self.figures, self.repositories, self.changes)
+        rows = [
+            row_of(one.group, one.name, count_cell(one.mean, ",.1f"), count_cell(one.max, ",.1f"),
+                   count_cell(one.instances))
+            for one in self.figures
+        ]  # fmt: skip
+        return [
+            Grid("swt-1", title, ("", "figure", "mean", "max", "instances"), tuple(rows)),
+            _shares("repositories", "instances by repository", self.repositories),
+            _shares("changes", "golden tests that", self.changes),
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
