@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from refute.function.source import unified_diff
-from refute_lab.benches import FunctionRecord, StoredLog, StoredVote, grades, read_grade
+from refute_lab.benches import (
+    FunctionRecord,
+    StoredEdit,
+    StoredLog,
+    StoredVote,
+    grades,
+    read_grade,
+)
 from refute_lab.benches.issues import PredictionRecord
 from refute_lab.figures import Estimate, estimate, of_share
 from refute_lab.report import Grid, estimate_cell
@@ -76,8 +83,13 @@ def rendered(template: str, **variables: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["told"] = lambda figure: estimate_cell(figure).text
+    environment.globals |= {"told": _told, "votes": _votes, "zip": zip}
+    environment.filters |= {"short": shortened, "marked": diff_lines}
     return environment.get_template(template).render(**variables)
+
+
+def _told(figure: Estimate) -> str:
+    return estimate_cell(figure).text
 
 
 def dot_plot(title: str, labels: Sequence[str], rows: Sequence[ChartRow]) -> Mapping[str, Any]:
@@ -200,79 +212,29 @@ def _problem(record: FunctionRecord | ErrorRecord) -> tuple[str, Mapping[str, An
         "id": record.id,
         "error": None,
         "private": f"{sum(grade.programs[0].verdicts)} of {len(grade.programs[0].verdicts)}",
-        "tests": list(_tests(record)),
-        "suites": list(_suites(log)),
+        "record": record,
+        "log": log,
         "edits": list(_edits(log, record.code)),
         "rounds": [p.passed for p in grades(record.grade.rounds or ())],
         "fix": None if best is None else _diff(record.code, best),
-        "lines": [line for lines in record.edits[:1] for line in lines],
-        "notes": [] if log.edits else record.notes,
-        "unreadable": log.unreadable,
-        "too_long": log.too_long,
     }
     return group, view
 
 
-def _tests(record: FunctionRecord) -> Iterator[Mapping[str, Any]]:
-    for test, marks in zip(record.tests, record.grade.tests, strict=True):
-        valid, attacks, accurate = marks
-        yield {
-            "call": shortened(test.call),
-            "expected": shortened(test.expected),
-            "valid": valid,
-            "attacks": attacks,
-            "accurate": accurate,
-        }
-
-
-def _suites(log: StoredLog) -> Iterator[Sequence[Mapping[str, Any]]]:
-    for suite in log.suites:
-        yield [
-            {
-                "number": attempt.number,
-                "status": attempt.status,
-                "call": shortened(attempt.call or "-"),
-                "stated": shortened(attempt.stated or attempt.unreadable or "-"),
-                "votes": _votes(attempt.vote),
-            }
-            for attempt in suite
-        ]
-
-
-def _votes(vote: StoredVote | None) -> Sequence[Mapping[str, Any]]:
-    """Each output with its share of the k votes, most first."""
-    if vote is None:
-        return []
-    asked, k = vote.asked, max(vote.k, 1)
-    rows = [(output, count, True) for output, count in vote.counts]
-    rows += [(f"unreadable: {kind}", count, True) for kind, count in vote.unreadable.items()]
+def _votes(vote: StoredVote) -> Sequence[tuple[str, int, bool, bool]]:
+    """Each output with its votes of the k, most first; whether it was asked for, and won."""
+    rows = [(text, count, True, text == vote.winner) for text, count in vote.counts]
+    rows += [(f"unreadable: {kind}", n, True, False) for kind, n in vote.unreadable.items()]
     rows.sort(key=lambda row: -row[1])
-    if asked < k:
-        rows.append(("not asked for: the outcome was clear", k - asked, False))
-    return [
-        {
-            "output": shortened(output),
-            "count": count,
-            "share": round(100 * count / k),
-            "won": was_asked and output == vote.winner,
-            "asked": was_asked,
-        }
-        for output, count, was_asked in rows
-    ]
+    spared = vote.k - vote.asked
+    return [*rows, *[("not asked for: the outcome was clear", spared, False, False)] * (spared > 0)]
 
 
-def _edits(log: StoredLog, code: str) -> Iterator[Mapping[str, Any]]:
-    """Rounds of debugging, each edit as a diff of the program that it was made on."""
+def _edits(log: StoredLog, code: str) -> Iterator[tuple[StoredEdit, list[tuple[str, str]] | None]]:
+    """Rounds of debugging, each edit with its diff of the program that it was made on."""
     current = code
     for edit in log.edits:
-        yield {
-            "round": edit.round,
-            "accepted": edit.accepted,
-            "reason": edit.reason,
-            "call": shortened(edit.call or edit.feedback),
-            "expected": shortened(edit.expected or ""),
-            "diff": None if edit.code is None else _diff(current, edit.code),
-        }
+        yield edit, None if edit.code is None else _diff(current, edit.code)
         if edit.accepted and edit.code is not None:
             current = edit.code
 
@@ -393,21 +355,15 @@ def _study_run(subject: StudiedRun) -> Mapping[str, Any]:
 def _instance(
     id: str, record: GradeRecord | ErrorRecord, work: PredictionRecord | None
 ) -> Mapping[str, Any]:
-    notes = [] if work is None else [shortened(note) for note in work.prediction.notes]
-    written = "" if work is None else work.prediction.patch
-    patch = diff_lines(written.splitlines()[:LONGEST_PATCH])
+    notes = () if work is None else work.prediction.notes
+    patch = "" if work is None else work.prediction.patch
+    shown = {"id": id, "patch": patch.splitlines()[:LONGEST_PATCH], "tests": (), "coverage": None}
     if isinstance(record, ErrorRecord):
-        lines = [shortened(record.error), *notes]
-        return {"id": id, "lines": lines, "tests": [], "coverage": "", "patch": patch}
+        return {**shown, "lines": [record.error, *notes]}
     grade = read_issue_grade(record)
-    value = None if grade.coverage is None else grade.coverage.value
     return {
-        "id": id,
-        "lines": [*(shortened(remark) for remark in grade.verdict.remarks), *notes],
-        "tests": [
-            (shortened(one.test), one.before, one.after, one.flaky)
-            for one in grade.verdict.own[:MOST_TESTS]
-        ],
-        "coverage": "" if value is None else f"{100 * value:.0f}",
-        "patch": patch,
+        **shown,
+        "lines": [*grade.verdict.remarks, *notes],
+        "tests": grade.verdict.own[:MOST_TESTS],
+        "coverage": None if grade.coverage is None else grade.coverage.value,
     }
