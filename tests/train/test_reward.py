@@ -121,5 +121,5 @@ def test_suites_need_sampled_programs(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="q: no `programs`"):
         read_sampled(data, "cure")
     assert read_sampled(data, "verdict") is None
-    with pytest.raises(InputError, match="reward = x: must be verdict, cure or utrl"):
+    with pytest.raises(InputError, match="reward = x: must be one of verdict"):
         GrpoSettings(model="m", reward="x")

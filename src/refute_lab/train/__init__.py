@@ -10,20 +10,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Literal, TypeVar, overload
 
+from refute.core.parameters import checked, parameter
 from refute.errors import InputError
 
 Packing = Literal["none", "flat", "blocks"]
-
-_LOWEST = {
-    "lora_rank": 1,
-    "lora_alpha": 1,
-    "batch": 1,
-    "micro_batch": 1,
-    "epochs": 0,
-    "max_length": 2,
-    "max_steps": 0,
-    "save_steps": 0,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,29 +24,29 @@ class TrainSettings:
     """Name of the command."""
     model: str
     """A folder, or the id of a repository on the model hub."""
-    lora_rank: int = 16
-    lora_alpha: int = 32
-    lora_dropout: float = 0.05
-    learning_rate: float = 5e-6
+    lora_rank: int = parameter(16, "", at_least=1)
+    lora_alpha: int = parameter(32, "", at_least=1)
+    lora_dropout: float = parameter(0.05, "", at_least=0)
+    learning_rate: float = parameter(5e-6, "", above=0)
     schedule: str = "cosine"
-    warmup_ratio: float = 0.0
+    warmup_ratio: float = parameter(0.0, "", at_least=0)
     """Share of the steps in which the learning rate rises, in [0, 1)."""
     weight_decay: float = 0.0
     max_grad_norm: float = 1.0
-    batch: int = 16
+    batch: int = parameter(16, "", at_least=1)
     """Rows in one optimizer step, over all devices (`sft`: blocks with packing `blocks`; `dpo`:
     pairs; `grpo`: generated answers)."""
-    epochs: float = 10.0
-    max_steps: int = 0
+    epochs: float = parameter(10.0, "", at_least=0)
+    max_steps: int = parameter(0, "", at_least=0)
     """Stop after so many optimizer steps; 0: as `epochs` says."""
-    save_steps: int = 0
+    save_steps: int = parameter(0, "", at_least=0)
     """Optimizer steps between two checkpoints; 0: one for each epoch."""
-    max_length: int = 4096
+    max_length: int = parameter(4096, "", at_least=2)
     """Tokens of a row; longer ones are left out, never cut."""
     seed: int = 0
     quantize: bool = False
     """QLoRA: the base model's weights in 4-bit NormalFloat."""
-    micro_batch: int = 4
+    micro_batch: int = parameter(4, "", at_least=1)
     """Rows on one device at a time; `batch` is reached by accumulating gradients."""
     bf16: bool = False
     """Weights and arithmetic in bfloat16 (the adapter's weights stay in float32)."""
@@ -66,16 +56,10 @@ class TrainSettings:
 
     def __post_init__(self) -> None:
         """Raises `InputError` for a value that makes no sense."""
-        for name, low in _LOWEST.items():
-            value = getattr(self, name)
-            if value < low:
-                raise InputError(f"{name} = {value}: must be at least {low}")
-        if not self.learning_rate > 0:
-            raise InputError(f"learning_rate = {self.learning_rate}: must be above 0")
-        for name in ("lora_dropout", "warmup_ratio"):
-            value = getattr(self, name)
-            if not 0 <= value < 1:
-                raise InputError(f"{name} = {value}: must be at least 0 and below 1")
+        checked(type(self), {one.name: getattr(self, one.name) for one in fields(self)})
+        for name in ("lora_dropout", "warmup_ratio", "attack_credit", "right_credit"):
+            if getattr(self, name, 0) >= 1:
+                raise InputError(f"{name} = {getattr(self, name)}: must be below 1")
         if not self.epochs and not self.max_steps:
             raise InputError("epochs = 0 and max_steps = 0: nothing would be trained")
 
@@ -101,31 +85,19 @@ class SftSettings(TrainSettings):
     after the other in one sequence, without padding; a row sees itself only. `blocks`: rows put
     together into blocks of up to `max_length` tokens; a batch is then so many blocks."""
 
-    def __post_init__(self) -> None:
-        """Raises `InputError` for a value that makes no sense."""
-        TrainSettings.__post_init__(self)  # `super()` does not work in a class with slots
-        if self.packing not in ("none", "flat", "blocks"):
-            raise InputError(f"packing = {self.packing}: must be none, flat or blocks")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OnTop(TrainSettings):
     """Of trainings that come after the first: there is a reference model to stay near to."""
 
-    lora_dropout: float = 0.0
+    lora_dropout: float = parameter(0.0, "", at_least=0)
     """Above 0, answers are likelier and less likely by chance, too."""
-    epochs: float = 1.0
+    epochs: float = parameter(1.0, "", at_least=0)
     adapter: str = ""
     """The folder of an adapter (of `sft`) that is trained further, and that the reference model
     has; "": a new one on the model as it is."""
-    beta: float = 0.1
+    beta: float = parameter(0.1, "", at_least=0)
     """Cost of leaving the reference model."""
-
-    def __post_init__(self) -> None:
-        """Raises `InputError` for a value that makes no sense."""
-        TrainSettings.__post_init__(self)
-        if not self.beta >= 0:
-            raise InputError(f"beta = {self.beta}: must be at least 0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,43 +112,34 @@ class GrpoSettings(_OnTop):
     """Of group relative policy optimization (Shao et al., arXiv 2402.03300)."""
 
     training: ClassVar[str] = "grpo"
-    beta: float = 0.0
+    beta: float = parameter(0.0, "", at_least=0)
     """Above 0, the divergence from the reference model costs so much, and takes a pass more."""
-    generations: int = 8
+    generations: int = parameter(8, "", at_least=2)
     """Answers to one prompt, which are compared with one another."""
-    max_completion: int = 1024
+    max_completion: int = parameter(1024, "", at_least=1)
     """Tokens of a generated answer; prompts that leave less of `max_length` are left out."""
-    temperature: float = 1.0
+    temperature: float = parameter(1.0, "", above=0)
     """Of the generated answers."""
-    attack_credit: float = 0.0
+    attack_credit: float = parameter(0.0, "", at_least=0)
     """Pay for a test that attacks, but whose output is wrong; one that is both is paid 1."""
-    right_credit: float = 0.0
+    right_credit: float = parameter(0.0, "", at_least=0)
     """Pay of a test whose output is right, but that does not attack."""
-    reward: str = "verdict"
+    reward: Literal["verdict", "cure", "utrl"] = "verdict"
     """`verdict`: of one test, by the reference. `cure`, `utrl`: of a suite, by the field `programs`
     of each row (`refute_lab.rewards.suites`)."""
 
     def __post_init__(self) -> None:
         """Raises `InputError` for a value that makes no sense."""
-        _OnTop.__post_init__(self)
-        if self.generations < 2:
-            raise InputError(f"generations = {self.generations}: must be at least 2")
+        _OnTop.__post_init__(self)  # `super()` does not work in a class with slots
         if self.batch % self.generations:
             raise InputError(
                 f"batch = {self.batch}: must be a multiple of generations = {self.generations}"
             )
-        if not 1 <= self.max_completion < self.max_length:
+        if self.max_completion >= self.max_length:
             raise InputError(
-                f"max_completion = {self.max_completion}: must be at least 1 and below "
+                f"max_completion = {self.max_completion}: must be below "
                 f"max_length = {self.max_length}"
             )
-        if self.reward not in ("verdict", "cure", "utrl"):
-            raise InputError(f"reward = {self.reward}: must be verdict, cure or utrl")
-        if not self.temperature > 0:
-            raise InputError(f"temperature = {self.temperature}: must be above 0")
-        for name in ("attack_credit", "right_credit"):
-            if not 0 <= getattr(self, name) < 1:
-                raise InputError(f"{name} = {getattr(self, name)}: must be at least 0 and below 1")
 
     def steps_of_epoch(self, rows: int) -> int:
         """Steps in which each prompt is answered once; prompts that fill no step are left out."""

@@ -19,7 +19,7 @@ import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from itertools import islice
 from multiprocessing.util import Finalize
@@ -29,6 +29,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
 
+from refute.core.parameters import checked, parameter
 from refute.core.problems import Call
 from refute.core.storage import write_atomically
 from refute.errors import InputError, LimitReached, ModelUnavailable, Unavailable
@@ -82,18 +83,18 @@ USUAL = Sampling()
 class DataSettings:
     """Settings that the data depends on, besides source, model and evaluation sets."""
 
-    faults: int = 2
+    faults: int = parameter(2, "", at_least=1)
     """For each solution (stage I)."""
-    attempts: int = 5
+    attempts: int = parameter(5, "", at_least=1)
     """At an input, for each fault (stage II)."""
-    by_model: float = 0.0
+    by_model: float = parameter(0.0, "", at_least=0, at_most=1)
     """Share of the faults that a model writes, in [0, 1]; the others are mutations."""
     inputs: Literal["model", "search"] = "search"
     rationales: Literal["model", "template", "none"] = "none"
     """`template`: the hypothesis names the change, the output has no reasoning."""
-    max_prompt: int = MAX_PROMPT
+    max_prompt: int = parameter(MAX_PROMPT, "", at_least=1)
     """Tokens, at four characters each."""
-    rows_per_fault: int | None = None
+    rows_per_fault: int | None = parameter(None, "", at_least=1)
     """Attacking inputs of one fault that become rows, the first ones; None: all."""
     preset: str = ""
     """`paper`: its form of the prompts for faults and rationales (`refute.prompts.PAPER`)."""
@@ -106,13 +107,8 @@ class DataSettings:
 
     def __post_init__(self) -> None:
         """Raises `InputError` for a value that makes no sense."""
-        if self.faults < 1 or self.attempts < 1 or self.max_prompt < 1:
-            raise InputError("faults, attempts and the prompt's tokens must be at least 1")
-        if self.rows_per_fault is not None and self.rows_per_fault < 1:
-            raise InputError("rows for a fault must be at least 1")
+        checked(type(self), {one.name: getattr(self, one.name) for one in fields(self)})
         _ = self.part
-        if not 0 <= self.by_model <= 1:
-            raise InputError(f"a share of {self.by_model} by the model: must be in 0 to 1")
 
     @property
     def part(self) -> tuple[int, int]:
