@@ -12,8 +12,8 @@ import pytest
 
 from refute.core.storage import ensure
 from refute.errors import InputError
-from refute.workspace.archives import pack, unpack
 from refute.workspace.contract import Base, Recipe
+from refute_lab.swt.archives import pack, unpack
 
 
 @pytest.fixture

@@ -116,14 +116,6 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectRuns:
-    """The project's own tests, and how many of them each candidate passes."""
-
-    tests: tuple[UnitTest, ...]
-    passed: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Finding:
     """Something that can be shown without knowing the right output."""
 

@@ -18,10 +18,9 @@ from typing import Any
 
 from msgspec import Struct, ValidationError, convert
 
-from refute.core.problems import ProjectTest, UnitTest, Want
 from refute.core.remarks import remark
 from refute.errors import InputError, WorkspaceUnavailable
-from refute.function.contract import Line, ProjectRuns, Ran, Seen
+from refute.function.contract import Line, Ran, Seen
 from refute.function.given_tests import ENVIRONMENT
 from refute.sandbox.contract import ELSEWHERE
 from refute.sandbox.equality import without_addresses
@@ -241,23 +240,3 @@ def run_with(
         return report, report.remark
     own = tuple(dict.fromkeys(one.file for one in green))
     return report, turned_green(workspace, (patch,), own, green, timeout=timeout)
-
-
-def runs_of(candidates: Sequence[str], tests: Path, code: Path, python: Path | None) -> ProjectRuns:
-    """Run a project's tests with each candidate in the place of the file `code`. Raises
-    `InputError`, `WorkspaceUnavailable`."""
-    passed: list[set[str]] = []
-    names: dict[str, None] = {}
-    with committed((tests, code), python) as (root, checkout):
-        files = (tests.resolve().relative_to(root).as_posix(),)
-        place = code.resolve().relative_to(root).as_posix()
-        with in_checkout(checkout, "")[1]() as workspace:
-            for text in candidates:
-                report, doubt = run_with(workspace, place, text, files, SECONDS)
-                good = {one.id for one in report.results if one.outcome == "passed"}
-                passed.append(set() if doubt else good)
-                names |= dict.fromkeys(one.id for one in report.results if one.phase != "collect")
-    if not names:
-        raise InputError(f"{tests}: no test was run: {report.remark or reason_of(report.output)}")
-    units = tuple(UnitTest(ProjectTest(name), Want(None), source=str(tests)) for name in names)
-    return ProjectRuns(units, tuple(map(len, passed)))

@@ -52,7 +52,7 @@ class Score:
     """Reason that it is not, in one line; never what was expected."""
 
 
-class TestTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TestTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A task whose answer is a test: a file of asserts."""
 
     __test__ = False  # not a test class of pytest
@@ -62,6 +62,11 @@ class TestTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     entry_point: str = ""
     atol: float = 0.0
     checker: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As data for JSON."""
+        data: dict[str, Any] = msgspec.to_builtins(self)
+        return data
 
 
 def score(

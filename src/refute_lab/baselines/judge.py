@@ -18,22 +18,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, Protocol
 
 from refute.core.combinators import cross_check, rank
-from refute.core.problems import Call, FunctionProblem, UnitTest
-from refute.function.contract import ProjectRuns
+from refute.core.problems import Call, FunctionProblem, ProjectTest, UnitTest, Want
+from refute.errors import InputError
 from refute.function.formatting import call_source
 from refute.function.llm.generation import Generator, Sampler, same_output
 from refute.function.llm.options import SuiteOptions
 from refute.function.llm.results import Output, Suite, SuiteRun, certain_tests, try_code
 from refute.function.llm.search_partner import multiplied
+from refute.function.suite import SECONDS, run_with
 from refute.models.contract import Asker, together
 from refute.prompts import render
 from refute.sandbox import Limits, Outcome, Program, Raised, Returned
 from refute.sandbox.equality import equal
 from refute.sandbox.pool import AsyncSandbox
 from refute.sandbox.values import MalformedValue
+from refute.workspace.factory import committed, in_checkout
+from refute.workspace.running import reason_of
 from refute_lab.baselines.utdebug import build_ut
 from refute_lab.models.reward import Scorer
 
@@ -185,6 +189,34 @@ class Judge(Protocol):
         Raises what asking a model raises, and `SandboxUnavailable`.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectRuns:
+    """The project's own tests, and how many of them each candidate passes."""
+
+    tests: tuple[UnitTest, ...]
+    passed: tuple[int, ...]
+
+
+def runs_of(candidates: Sequence[str], tests: Path, code: Path, python: Path | None) -> ProjectRuns:
+    """Run a project's tests with each candidate in the place of the file `code`. Raises
+    `InputError`, `WorkspaceUnavailable`."""
+    passed: list[set[str]] = []
+    names: dict[str, None] = {}
+    with committed((tests, code), python) as (root, checkout):
+        files = (tests.resolve().relative_to(root).as_posix(),)
+        place = code.resolve().relative_to(root).as_posix()
+        with in_checkout(checkout, "")[1]() as workspace:
+            for text in candidates:
+                report, doubt = run_with(workspace, place, text, files, SECONDS)
+                good = {one.id for one in report.results if one.outcome == "passed"}
+                passed.append(set() if doubt else good)
+                names |= dict.fromkeys(one.id for one in report.results if one.phase != "collect")
+    if not names:
+        raise InputError(f"{tests}: no test was run: {report.remark or reason_of(report.output)}")
+    units = tuple(UnitTest(ProjectTest(name), Want(None), source=str(tests)) for name in names)
+    return ProjectRuns(units, tuple(map(len, passed)))
 
 
 async def judge_candidates(

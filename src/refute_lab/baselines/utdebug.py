@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 from refute.core.combinators import always, backtrack, refine
 from refute.core.methods import Context
 from refute.core.problems import FunctionProblem, UnitTest
+from refute.function.contract import MethodResult
 from refute.function.llm.code_extraction import apply_answer
 from refute.function.llm.generation import (
     Generator,
@@ -26,7 +27,15 @@ from refute.function.llm.generation import (
     voted_on,
 )
 from refute.function.llm.options import DebugOptions, SuiteOptions
-from refute.function.llm.results import Attempt, EditRound, Suite, SuiteRun, Unreadable, try_code
+from refute.function.llm.results import (
+    Attempt,
+    EditRound,
+    Suite,
+    SuiteRun,
+    Trace,
+    Unreadable,
+    try_code,
+)
 from refute.models.contract import Message, together
 from refute.prompts import render
 from refute.sandbox.pool import AsyncSandbox
@@ -266,3 +275,9 @@ async def draw_solutions(
         code, unreadable = apply_answer(into, answer, problem.entry_point)
         found.append(Solution("" if answer is None else answer.text, code, unreadable))
     return found
+
+
+def with_programs(result: MethodResult, programs: Sequence[str | None]) -> MethodResult:
+    """The result with the programs that were sampled, for `Trace.programs`."""
+    trace = replace(result.trace or Trace(), programs=tuple(programs))
+    return replace(result, trace=trace)

@@ -101,16 +101,6 @@ class _Settings(Struct, frozen=True, forbid_unknown_fields=True):
         return f"batch:{name}" + (f"#{self.tag}" if self.omit or self.body else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """Samples that have no answer yet: number `first` to `first + n - 1` of a request."""
-
-    messages: tuple[Message, ...]
-    sampling: Sampling
-    first: int
-    n: int
-
-
 class BatchModel:
     """See the module. Answers are read once, on opening."""
 
@@ -148,24 +138,26 @@ class BatchModel:
         if to_be_continued(messages) and not self._settings.continues:
             told = "set continues = true in batch.toml where its server continues an answer"
             raise NotContinued(f"{self.name}: {told}")
-        question = Question(tuple(messages), sampling, first, n)
-        samples, missing, short = self._look_up(question)
+        key = digest(messages, sampling)[:32] + self._settings.tag
+        samples, missing, short = self._look_up(key, sampling, first, n)
         if not missing:
             return [samples[number] for number in range(first, first + n)]
-        await asyncio.to_thread(self._ask, question, missing, short)
+
+        def body(part: BatchPart) -> dict[str, Any]:
+            return self._body(messages, sampling, part)
+
+        # A server that gave fewer choices than asked for is asked for the rest one by one.
+        await asyncio.to_thread(self._requests.add, key, missing, body, alone=short)
         raise AnswersPending(
             f"answers are missing: send {self._folder / REQUESTS}, put what comes back into "
             f"{self._folder / 'responses.jsonl'} and start again"
         )
 
-    def _key(self, question: Question) -> str:
-        return digest(question.messages, question.sampling)[:32] + self._settings.tag
-
-    def _look_up(self, question: Question) -> tuple[dict[int, Completion], list[int], set[int]]:
+    def _look_up(
+        self, key: str, sampling: Sampling, first: int, n: int
+    ) -> tuple[dict[int, Completion], list[int], set[int]]:
         """The samples that are there, the numbers of those that are not, and the numbers of what
         was asked for, answered, and yet did not come. Raises where a missing one never will."""
-        sampling, first, n = question.sampling, question.first, question.n
-        key = self._key(question)
         answers = self._answers.get(key, [])
         samples: dict[int, Completion] = {}
         short: set[int] = set()
@@ -180,20 +172,9 @@ class BatchModel:
         _refuse(answers, missing)
         return samples, missing, short
 
-    def _ask(self, question: Question, missing: list[int], short: set[int]) -> None:
-        def body(part: BatchPart) -> dict[str, Any]:
-            return self._body(question.messages, question.sampling, part)
-
-        # A server that gave fewer choices than asked for is asked for the rest one by one.
-        self._requests.add(self._key(question), missing, body, alone=short)
-
     async def close(self) -> None:
         """Mark the file of requests as whole."""
-        await asyncio.to_thread(self.finish)
-
-    def finish(self) -> None:
-        """`close` outside of an event loop."""
-        self._requests.finish()
+        await asyncio.to_thread(self._requests.finish)
 
     @property
     def waiting(self) -> int:

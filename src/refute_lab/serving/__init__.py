@@ -300,35 +300,24 @@ class Held:
         self._held: Counter[str] = Counter()
 
     @contextmanager
-    def share(self, tenant: str) -> Iterator[Share]:
-        """Hold one request's share until it is answered."""
-        share = Share(self, tenant)
+    def share(self, tenant: str) -> Iterator[Callable[[int], None]]:
+        """Hold one request's share until it is answered; what it gives adds bytes to the share, and
+        raises `Full`."""
+        own = 0
+
+        def add(count: int) -> None:
+            nonlocal own
+            if self._held[tenant] + count > self.most:
+                raise Full
+            self._held[tenant] += count
+            own += count
+
         try:
-            yield share
+            yield add
         finally:
-            self._held[tenant] -= share.bytes
+            self._held[tenant] -= own
             if not self._held[tenant]:
                 del self._held[tenant]
-
-    def add(self, tenant: str, count: int) -> None:
-        """Raises `Full`."""
-        if self._held[tenant] + count > self.most:
-            raise Full
-        self._held[tenant] += count
-
-
-class Share:
-    """See `Held.share`."""
-
-    def __init__(self, held: Held, tenant: str) -> None:
-        self._held = held
-        self._tenant = tenant
-        self.bytes = 0
-
-    def add(self, count: int) -> None:
-        """Raises `Full`."""
-        self._held.add(self._tenant, count)
-        self.bytes += count
 
 
 # -- known -----------------------------------------------------------------------------------------

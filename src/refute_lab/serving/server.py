@@ -56,7 +56,6 @@ from refute_lab.serving import (
     Line,
     Malformed,
     Named,
-    Share,
     Tokens,
     TooMany,
     Trial,
@@ -347,7 +346,7 @@ def _tenant(service: Service, request: Request) -> str:
     return tenant
 
 
-async def _body(service: Service, request: Request, share: Share) -> bytes:
+async def _body(service: Service, request: Request, add: Callable[[int], None]) -> bytes:
     """The body, as far as it may be. Raises `Refused` and `ClientDisconnect`."""
     most, large = service.most_body, f"the body has more than {service.most_body} bytes"
     if request.headers.get("content-encoding", "identity") != "identity":
@@ -361,7 +360,7 @@ async def _body(service: Service, request: Request, share: Share) -> bytes:
             async for chunk in request.stream():
                 if len(found) + len(chunk) > most:
                     raise Refused(413, large)
-                share.add(len(chunk))
+                add(len(chunk))
                 found += chunk
     except TimeoutError:
         raise Refused(408, f"the body did not arrive in {_BODY_SECONDS:g} s") from None

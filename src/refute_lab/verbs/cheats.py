@@ -25,28 +25,10 @@ from refute.sandbox import Sandbox
 from refute.sandbox.local import LocalSandbox
 from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.options import json_option
+from refute_lab.adapters import TestTask
 from refute_lab.rewards import Task, grade, grade_test
 
 # -- cheats ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class TestTask:
-    """Programs to grade a generated test by: a right one and faulty ones."""
-
-    __test__ = False  # not a test class of pytest
-
-    entry_point: str
-    reference: str
-    faulty: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """As data for JSON."""
-        return {
-            "entry_point": self.entry_point,
-            "reference": self.reference,
-            "faulty": list(self.faulty),
-        }
 
 
 @dataclass(frozen=True)
@@ -81,7 +63,7 @@ def _read_cheats() -> Iterator[Cheat]:
 
 def _task(name: str, row: Mapping[str, Any]) -> Task | TestTask:
     if "reference" in row:
-        return TestTask(row["entry_point"], row["reference"], tuple(row["faulty"]))
+        return TestTask(row["reference"], tuple(row["faulty"]), row["entry_point"])
     return Task.from_json({"id": name, **row})
 
 

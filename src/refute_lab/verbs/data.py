@@ -28,7 +28,6 @@ from refute.source.syntax import try_parse
 from refute.verbs.declared import MethodCommand, offered
 from refute.verbs.options import json_option
 from refute.verbs.output import apart, show
-from refute.workspace.archives import pack, unpack
 from refute.workspace.contract import Base
 from refute_lab.adapters import Answers, harbor, rows
 from refute_lab.benches import RECORDS, FunctionRecord, stored_settings
@@ -36,6 +35,7 @@ from refute_lab.benches.grade import ProgramGrade, expected_outputs, grade_progr
 from refute_lab.datasets import Item, load
 from refute_lab.datasets.swe import IssueItem, holds_issues, load_issues
 from refute_lab.runs import ErrorRecord, read_run
+from refute_lab.swt.archives import pack, unpack
 from refute_lab.swt.workspaces import prepared
 from refute_lab.train.data import write_lines
 from refute_lab.verbs.data_issues import BuildOptions, StatisticsOptions, build_swt, statistics

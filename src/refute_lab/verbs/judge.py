@@ -36,6 +36,7 @@ from refute_lab.baselines.judge import (
     by_reward,
     by_tests,
     judge_candidates,
+    runs_of,
 )
 
 
@@ -174,8 +175,6 @@ def judge(
     def work() -> JudgeResult:
         runs = None
         if file is not None and run:
-            from refute.function.suite import runs_of
-
             runs = runs_of(sources, file, module.source.path, chosen.python)
         with open_box(module) as box:
             warn_of_gaps(box)

@@ -289,12 +289,6 @@ def traced(
     return Trace(suites=tuple(suites), edits=tuple(edits), unreadable=unreadable, too_long=too_long)
 
 
-def with_programs(result: MethodResult, programs: Sequence[str | None]) -> MethodResult:
-    """The result with the programs that were sampled, for `Trace.programs`."""
-    trace = replace(result.trace or Trace(), programs=tuple(programs))
-    return replace(result, trace=trace)
-
-
 def _as_stated(attempt: Attempt) -> UnitTest | None:
     """The test as the answer states it, before any vote."""
     if attempt.call is None:

@@ -58,7 +58,6 @@ from refute.function.llm.results import (
     certain_tests,
     conclusion,
     try_code,
-    with_programs,
 )
 from refute.function.llm.search_partner import multiplied, searched_fixes
 from refute.function.llm.versions import distinguishing
@@ -69,7 +68,7 @@ from refute.sandbox import Limits, Outcome, Program
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.pool import AsyncSandbox
 from refute_lab.baselines.judge import Majority, agree, alike, majority
-from refute_lab.baselines.utdebug import draw_solutions
+from refute_lab.baselines.utdebug import draw_solutions, with_programs
 
 LISTED = 12
 """Inputs that the model is asked for."""

@@ -32,9 +32,8 @@ from refute.function.llm.results import (
     certain_tests,
     conclusion,
     try_code,
-    with_programs,
 )
-from refute_lab.baselines.utdebug import Solution, draw_solutions
+from refute_lab.baselines.utdebug import Solution, draw_solutions, with_programs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
