@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from refute.core.methods import Bounds
-from refute.diffing.changes import changed
+from refute.diffing.changes import ChangedFunction, changed
 from refute.diffing.comparison import Settings as Looking
 from refute.diffing.revisions import open_revisions
-from refute.diffing.service import Diffed, compare
 from refute.errors import RefuteError
 from refute.gating.change import Change
 from refute.gating.evidence import Evidence, found_by_running, gathered
@@ -22,6 +21,7 @@ from refute.sandbox.pool import end_after
 from refute.workspace.contract import Workspace
 
 if TYPE_CHECKING:
+    from refute.diffing.service import Diffed
     from refute.issue.vet import Vetted
 
 _SECONDS = 2.0
@@ -105,17 +105,24 @@ def judge(
                 change, reading, workspace, settings, issue_tests
             )
         looked: Diffed | str | None = None
-        if settings.behaviour and change.changes_code:
+        others = partial(_is_other, evidence)
+        differing = reading.changes.functions
+        # what no finding can come of is not looked at: that takes as long as two runs of tests
+        asked = settings.behaviour and change.changes_code
+        if asked and (not differing or any(map(others, differing))):
+            from refute.diffing.service import compare
+
             interpreter = change.recipe.interpreter
             python = None if interpreter is None else Path(interpreter)
             try:
                 looking = Looking(seconds=_SECONDS, end=end_after(settings.behaviour_seconds))
-                looked = compare(revisions, looking, python=python, about=about, jobs=1)
+                looked = compare(
+                    revisions, looking, python=python, about=about, jobs=1, chosen=others
+                )
+                findings += _unmentioned(looked)
             except RefuteError as error:
                 looked = " ".join(str(error).split())
     notes += unseen
-    if isinstance(looked, Diffed):
-        findings += _unmentioned(looked, evidence)
     return _concluded(
         change, settings, evidence, vetted, issue_tests or "", findings, notes, looked
     )
@@ -183,12 +190,18 @@ def _red_first(
     return [Finding("red-first", change.head_label, what, shown=True)]
 
 
-def _unmentioned(looked: Diffed, evidence: Evidence) -> list[Finding]:
-    """Functions that behave otherwise, that no word names and no turned test executes."""
+def _is_other(evidence: Evidence, function: ChangedFunction) -> bool:
+    """Return whether no turned test executes a changed function."""
+    return (function.after.file, function.qualname) not in evidence.found.executed
+
+
+def _unmentioned(looked: Diffed) -> list[Finding]:
+    """Functions, of those that no turned test executes, that behave otherwise, and no word names
+    them."""
     found = []
     for one in looked.functions:
         place = one.function.after
-        if one.unexplained and (place.file, place.qualname) not in evidence.found.executed:
+        if one.unexplained:
             what = f"{place.qualname} behaves otherwise, and no test and no word is about it"
             shown = next(iter(one.comparison.differences), None)
             if shown is not None:
