@@ -33,7 +33,7 @@ def shown(body: str) -> dict[str, set[str]]:
     [
         ("return a < b", "ROR", {"return a <= b", "return a >= b"}),
         ("return a not  in b", "ROR", {"return a in b"}),
-        ("return (a)  -  (b)", "AOR", {"return (a)  +  (b)"}),
+        ("return (a)  -  (b)", "AOR", {"return a + b"}),
         ("return a ** b", "AOR", {"return a * b"}),
         ("return a and b", "LCR", {"return a or b"}),
         ("return not a", "COD", {"return a"}),

@@ -130,8 +130,8 @@ def _of_numbers(
                 if one in often:
                     continue
                 edits = [edit_of(module.text, function, one, repr(v)) for v in _others(value)]
-                if ast.dump(one) not in known and None not in edits:
-                    found = (Mutant(module, name, function, edit) for edit in edits if edit)
+                if ast.dump(one) not in known:
+                    found = (Mutant(module, name, function, edit) for edit in edits)
                     yield from (Variant(mutant, repr(value)) for mutant in found)
 
 

@@ -6,45 +6,36 @@ import ast
 import builtins
 import math
 import random
-import re
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, islice, takewhile
 
 from refute.core.combinators import in_turn
-from refute.diffing.definitions import Definition
+from refute.diffing.definitions import Definition, statements
 from refute.diffing.modules import Module
 from refute.issue.observed_calls import Call
 from refute.recording.replaying import beside
 from refute.source.syntax import Function, first_line, parse_module
 
-_COMPARE: dict[type[ast.cmpop], tuple[str, ...]] = {
-    ast.Lt: ("<=", ">="),
-    ast.LtE: ("<", ">"),
-    ast.Gt: (">=", "<="),
-    ast.GtE: (">", "<"),
-    ast.Eq: ("!=",),
-    ast.NotEq: ("==",),
-    ast.In: ("not in",),
-    ast.NotIn: ("in",),
-    ast.Is: ("is not",),
-    ast.IsNot: ("is",),
+_COMPARE: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
 }
-_TOKENS: dict[type[ast.AST], str] = {
-    ast.Lt: r"<", ast.LtE: r"<=", ast.Gt: r">", ast.GtE: r">=", ast.Eq: r"==", ast.NotEq: r"!=",
-    ast.In: r"\bin\b", ast.NotIn: r"\bnot\s+in\b", ast.Is: r"\bis\b", ast.IsNot: r"\bis\s+not\b",
-    ast.And: r"\band\b", ast.Or: r"\bor\b",
-    ast.Add: r"\+", ast.Sub: r"-", ast.Mult: r"\*", ast.Div: r"/", ast.FloorDiv: r"//",
-    ast.Mod: r"%", ast.Pow: r"\*\*", ast.BitAnd: r"&", ast.BitOr: r"\|", ast.BitXor: r"\^",
-    ast.LShift: r"<<", ast.RShift: r">>",
-}  # fmt: skip
-_ARITHMETIC: dict[type[ast.operator], str] = {
-    ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "/", ast.Mod: "*",
-    ast.Pow: "*", ast.BitAnd: "|", ast.BitOr: "&", ast.BitXor: "&", ast.LShift: ">>",
-    ast.RShift: "<<",
+_ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Div, ast.Mod: ast.Mult, ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd, ast.BitXor: ast.BitAnd, ast.LShift: ast.RShift, ast.RShift: ast.LShift,
 }  # fmt: skip
 _SAYS = frozenset({"debug", "info", "warning", "warn", "error", "exception", "critical", "log"})
 _LONGEST_TEXT = 60
@@ -70,188 +61,131 @@ class Edit:
 
 
 def edits_of(text: bytes, node: Function) -> Iterator[Edit]:
-    """Every edit of a function, in the order of its lines. Not looked into: its docstring,
-    annotations, decorators and defaults, f-strings, and what only words an exception or a log."""
-    yield from _Edits(text).block(_without_docstring(node.body))
+    """Every edit of a function, statement by statement. Not looked into: docstrings, annotations,
+    decorators and defaults, f-strings, and what only words an exception or a log."""
+    for one, _ in statements(node.body):
+        match one:
+            case ast.ExceptHandler(body=[first, *_]):
+                if not isinstance(first, ast.Raise) and not hasattr(first, "body"):
+                    yield _edit("EHD", text, first, "raise", _header(first))
+            case ast.match_case(guard=guard):
+                if guard is not None:
+                    yield from _within(text, ast.Expr(guard), _header(guard))
+            case ast.stmt() if not isinstance(one, Function | ast.ClassDef):
+                reached = _header(one)
+                for operator, place, new in _of_statement(one):
+                    yield _edit(operator, text, place, new, reached)
+                if not _only_says(one):
+                    yield from _within(text, one, reached)
 
 
-def edit_of(text: str, function: Function, node: ast.expr, new: str) -> Edit | None:
-    """Another text for a part of a function; None where the part takes several lines."""
-    edits = _Edits(text.encode())
-    edits.reached = (function.lineno, function.end_lineno or function.lineno)
-    return next(edits.whole(new, node, new), None)
+def _within(text: bytes, node: ast.AST, reached: tuple[int, int]) -> Iterator[Edit]:
+    """The edits of a statement's expressions."""
+    for part in _parts(node):
+        for operator, other in _of_expression(part):
+            yield _edit(operator, text, part, ast.unparse(other), reached)
 
 
-def _without_docstring(body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
-    first = body[0] if body else None
-    told = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    return body[1:] if told else body
+def edit_of(text: str, function: Function, node: ast.expr, new: str) -> Edit:
+    """Another text for a part of a function."""
+    lines = function.lineno, function.end_lineno or function.lineno
+    return _edit(new, text.encode(), node, new, lines)
 
 
-class _Edits:
-    def __init__(self, text: bytes) -> None:
-        self.text = text
-        self.starts = [0, *accumulate(len(line) for line in text.splitlines(keepends=True))]
-        self.reached = (0, 0)
-
-    def span(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
-        end_line, end_column = node.end_lineno or 0, node.end_col_offset or 0
-        return self.starts[node.lineno - 1] + node.col_offset, self.starts[
-            end_line - 1
-        ] + end_column
-
-    def edit(self, operator: str, start: int, end: int, new: str, line: int) -> Iterator[Edit]:
-        """The edit, with as many line ends as before; none where that cannot be."""
-        data = new.encode()
-        lost = self.text[start:end].count(b"\n") - data.count(b"\n")
-        if lost and new not in ("pass", "raise"):
-            return  # inside of an expression no line may be added
-        yield Edit(operator, start, end, data + b"\n" * lost, line, self.reached)
-
-    def whole(self, operator: str, node: ast.stmt | ast.expr, new: str) -> Iterator[Edit]:
-        yield from self.edit(operator, *self.span(node), new, node.lineno)
-
-    def between(
-        self, operator: str, left: ast.expr, right: ast.expr, old: ast.AST, new: str
-    ) -> Iterator[Edit]:
-        """A binary operator's token exchanged."""
-        start, end = self.span(left)[1], self.span(right)[0]
-        gap = self.text[start:end].decode()
-        found = None if "#" in gap else re.search(_TOKENS[type(old)], gap)
-        if found:
-            line = left.end_lineno or left.lineno
-            line += gap[: found.start()].count("\n")
-            first, last = (len(gap[:at].encode()) for at in found.span())
-            yield from self.edit(operator, start + first, start + last, new, line)
-
-    # -- statements --------------------------------------------------------------------------------
-
-    def block(self, body: Sequence[ast.stmt]) -> Iterator[Edit]:
-        for statement in body:
-            yield from self.statement(statement)
-
-    def statement(self, node: ast.stmt) -> Iterator[Edit]:
-        if isinstance(node, Function | ast.ClassDef):
-            yield from self.block(_without_docstring(node.body))
-            return
-        self.reached = (node.lineno, _header_end(node))
-        yield from self.own(node)
-        if _only_says(node):
-            return
-        for part in _expressions(node):
-            yield from self.expression(part)
-        for name in ("body", "orelse", "finalbody"):
-            inner = getattr(node, name, None)
-            if isinstance(inner, list):
-                yield from self.block(inner)
-        if isinstance(node, ast.Try | ast.TryStar):
-            for handler in node.handlers:
-                yield from self.handler(handler)
-        if isinstance(node, ast.Match):
-            for case in node.cases:
-                yield from self.block(case.body)
-
-    def handler(self, node: ast.ExceptHandler) -> Iterator[Edit]:
-        first = node.body[0]
-        if not isinstance(first, ast.Raise) and not hasattr(first, "body"):
-            self.reached = (first.lineno, _header_end(first))
-            yield from self.whole("EHD", first, "raise")
-        yield from self.block(node.body)
-
-    def own(self, node: ast.stmt) -> Iterator[Edit]:
-        match node:
-            case ast.If(test=test) | ast.While(test=test):
-                yield from self.negated(test)
-            case ast.Return(value=ast.expr() as value) if not _is_none(value):
-                yield from self.whole("RVR", value, "None")
-            case ast.Break():
-                yield from self.whole("BCR", node, "continue")
-            case ast.Continue():
-                yield from self.whole("BCR", node, "break")
-            case ast.AugAssign(target=target, op=op, value=value):
-                if not _is_text(value):
-                    new = _ARITHMETIC.get(type(op))
-                    if new is not None:
-                        yield from self.between("ASR", target, value, op, new)
-                yield from self.whole("SDL", node, "pass")
-            case ast.Raise() | ast.Delete() | ast.Assert():
-                yield from self.whole("SDL", node, "pass")
-            case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
-                yield from self.whole("SDL", node, "pass")
-            case ast.Expr(value=ast.Call() | ast.Await()) if not _only_says(node):
-                yield from self.whole("SDL", node, "pass")
-
-    # -- expressions -------------------------------------------------------------------------------
-
-    def negated(self, test: ast.expr) -> Iterator[Edit]:
-        if isinstance(test, ast.Compare) and len(test.ops) == 1:
-            return  # ROR does that
-        if isinstance(test, ast.UnaryOp | ast.Constant):
-            return
-        start, end = self.span(test)
-        text = self.text[start:end].decode()
-        yield from self.edit("COI", start, end, f"not ({text})", test.lineno)
-
-    def expression(self, top: ast.expr) -> Iterator[Edit]:
-        left: list[ast.AST] = [top]
-        while left:
-            node = left.pop()
-            if isinstance(node, ast.JoinedStr):
-                continue  # before 3.12 what is inside has no place
-            if isinstance(node, ast.expr):
-                yield from self.one(node)
-            left += reversed(list(ast.iter_child_nodes(node)))
-
-    def one(self, node: ast.expr) -> Iterator[Edit]:
-        match node:
-            case ast.Compare():
-                sides = [node.left, *node.comparators]
-                for place, op in enumerate(node.ops):
-                    for new in _COMPARE[type(op)]:
-                        yield from self.between("ROR", sides[place], sides[place + 1], op, new)
-            case ast.BinOp(left=one, op=op, right=other) if type(op) in _ARITHMETIC:
-                if not (_is_text(one) or _is_text(other)):
-                    yield from self.between("AOR", one, other, op, _ARITHMETIC[type(op)])
-            case ast.BoolOp(op=op, values=[one, other, *more]) if not more:
-                new = "or" if isinstance(op, ast.And) else "and"
-                yield from self.between("LCR", one, other, op, new)
-            case ast.IfExp(test=test):
-                yield from self.negated(test)
-            case ast.UnaryOp(op=ast.Not() | ast.USub() as op, operand=operand):
-                name = "COD" if isinstance(op, ast.Not) else "AOD"
-                start, end = self.span(node)[0], self.span(operand)[0]
-                if b"(" not in self.text[start:end]:
-                    yield from self.edit(name, start, end, "", node.lineno)
-            case ast.Constant():
-                for text in _other_constants(node.value):
-                    yield from self.whole("CRP", node, text)
-            case ast.Slice(lower=lower, upper=upper):
-                for bound in (lower, upper):
-                    if bound is not None:
-                        yield from self.whole("SIR", bound, "")
+@lru_cache(maxsize=4)
+def _starts(text: bytes) -> list[int]:
+    return [0, *accumulate(len(line) for line in text.splitlines(keepends=True))]
 
 
-def _header_end(node: ast.stmt) -> int:
-    """The last line of a statement without its blocks."""
+def _edit(
+    operator: str, text: bytes, node: ast.stmt | ast.expr, new: str, reached: tuple[int, int]
+) -> Edit:
+    """A part of a text exchanged, with as many line ends as before."""
+    starts, end_line = _starts(text), node.end_lineno or node.lineno
+    start = starts[node.lineno - 1] + node.col_offset
+    end = starts[end_line - 1] + (node.end_col_offset or 0)
+    if lost := (end_line - node.lineno) * "\n":
+        inside = isinstance(node, ast.expr) and not isinstance(node, ast.Slice)
+        new = f"({new}{lost})" if inside else new + lost
+    return Edit(operator, start, end, new.encode(), node.lineno, reached)
+
+
+def _of_statement(node: ast.stmt) -> Iterator[tuple[str, ast.stmt | ast.expr, str]]:
+    """Edits of a statement as such: the operator, the part that is exchanged, and its new text."""
+    match node:
+        case ast.If(test=test) | ast.While(test=test) if _is_negated(test):
+            yield "COI", test, f"not ({ast.unparse(test)})"
+        case ast.Return(value=ast.expr() as value) if not _is_none(value):
+            yield "RVR", value, "None"
+        case ast.Break():
+            yield "BCR", node, "continue"
+        case ast.Continue():
+            yield "BCR", node, "break"
+        case ast.AugAssign(target, op, value):
+            if type(op) in _ARITHMETIC and not _is_text(value):
+                other = ast.AugAssign(target, _ARITHMETIC[type(op)](), value)
+                yield "ASR", node, ast.unparse(other)
+            yield "SDL", node, "pass"
+        case ast.Raise() | ast.Delete() | ast.Assert():
+            yield "SDL", node, "pass"
+        case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
+            yield "SDL", node, "pass"
+        case ast.Expr(value=ast.Call() | ast.Await()) if not _only_says(node):
+            yield "SDL", node, "pass"
+
+
+def _is_negated(test: ast.expr) -> bool:
+    """Return whether a test is negated: not where another operator does that."""
+    single = isinstance(test, ast.Compare) and len(test.ops) == 1
+    return not (single or isinstance(test, ast.UnaryOp | ast.Constant))
+
+
+def _of_expression(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """Edits of an expression: the operator, and what stands there then."""
+    match node:
+        case ast.Compare(left, ops, comparators):
+            for place, op in enumerate(ops):
+                for new in _COMPARE[type(op)]:
+                    others = [*ops[:place], new(), *ops[place + 1 :]]
+                    yield "ROR", ast.Compare(left, others, comparators)
+        case ast.BinOp(one, op, other) if type(op) in _ARITHMETIC:
+            if not (_is_text(one) or _is_text(other)):
+                yield "AOR", ast.BinOp(one, _ARITHMETIC[type(op)](), other)
+        case ast.BoolOp(op, [_, _] as values):
+            yield "LCR", ast.BoolOp(ast.Or() if isinstance(op, ast.And) else ast.And(), values)
+        case ast.IfExp(test, body, orelse) if _is_negated(test):
+            yield "COI", ast.IfExp(ast.UnaryOp(ast.Not(), test), body, orelse)
+        case ast.UnaryOp(ast.Not() | ast.USub() as op, operand):
+            yield "COD" if isinstance(op, ast.Not) else "AOD", operand
+        case ast.Constant(value):
+            yield from (("CRP", ast.Constant(new)) for new in _other_constants(value))
+        case ast.Slice(lower, upper, step):
+            if lower is not None:
+                yield "SIR", ast.Slice(None, upper, step)
+            if upper is not None:
+                yield "SIR", ast.Slice(lower, None, step)
+
+
+def _parts(node: ast.AST) -> Iterator[ast.expr]:
+    """The expressions of a statement, without its blocks and hints; of an f-string nothing, for
+    before Python 3.12 what is inside has no place."""
+    for name, value in ast.iter_fields(node):
+        for one in value if isinstance(value, list) else [value]:
+            if not isinstance(one, ast.AST) or name in ("annotation", "type_params"):
+                continue
+            if not isinstance(one, ast.stmt | ast.excepthandler | ast.match_case | ast.JoinedStr):
+                if isinstance(one, ast.expr):
+                    yield one
+                yield from _parts(one)
+
+
+def _header(node: ast.stmt | ast.expr) -> tuple[int, int]:
+    """First and last line of a statement without its blocks."""
     blocks = [getattr(node, name, None) for name in ("body", "cases")]
     firsts = [block[0] for block in blocks if isinstance(block, list) and block]
     if firsts and hasattr(firsts[0], "lineno"):
-        return max(node.lineno, int(firsts[0].lineno) - 1)
-    return node.lineno if firsts else node.end_lineno or node.lineno
-
-
-def _expressions(node: ast.stmt) -> Iterator[ast.expr]:
-    """A statement's own expressions: not those of its blocks, no annotation."""
-    for name, value in ast.iter_fields(node):
-        if name in ("annotation", "type_params"):
-            continue
-        for one in value if isinstance(value, list) else [value]:
-            if isinstance(one, ast.expr):
-                yield one
-            elif isinstance(one, ast.withitem):
-                yield one.context_expr
-    if isinstance(node, ast.Match):
-        yield from (case.guard for case in node.cases if case.guard is not None)
+        return node.lineno, max(node.lineno, int(firsts[0].lineno) - 1)
+    return node.lineno, node.lineno if firsts else node.end_lineno or node.lineno
 
 
 def _only_says(node: ast.stmt) -> bool:
@@ -276,17 +210,17 @@ def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
 
 
-def _other_constants(value: object) -> Iterator[str]:
+def _other_constants(value: object) -> Iterator[float | str]:
     if isinstance(value, bool):
-        yield str(not value)
+        yield not value
     elif isinstance(value, int):
-        yield str(value + 1)
+        yield value + 1
         if value > 0:
-            yield str(value - 1)
+            yield value - 1
     elif isinstance(value, float):
-        yield repr(value + 1.0)
+        yield value + 1.0
     elif isinstance(value, str) and len(value) <= _LONGEST_TEXT:
-        yield repr(f"{value}x" if value else "x")
+        yield f"{value}x" if value else "x"
 
 
 PER_LINE = 3
