@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from refute import probe
+from refute.workspace.contract import TestResult
 from refute.workspace.private_root import SCRATCH_BYTES
 from refute.workspace.rooted_files import take_all
+from refute.workspace.testruns import Told, read
 
 VERSIONS = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 
@@ -23,13 +25,13 @@ VERSIONS = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 class Ran:
     """A run's report and what it printed."""
 
-    report: probe.RawReport
+    report: Told
     printed: str
 
     def outcomes(self) -> dict[str, str]:
         return {result.id: f"{result.outcome}/{result.phase}" for result in self.report.results}
 
-    def result(self, name: str) -> probe.RawResult:
+    def result(self, name: str) -> TestResult:
         (found,) = [result for result in self.report.results if result.id == name]
         return found
 
@@ -51,7 +53,6 @@ def run(tmp_path: Path) -> Run:
         options: Sequence[str] = (),
         python: str = sys.executable,
         env: Mapping[str, str] | None = None,
-        exact: bool = False,
         import_only: bool = False,
     ) -> Ran:
         root = tmp_path / "repo"
@@ -65,7 +66,7 @@ def run(tmp_path: Path) -> Run:
         base = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(tmp_path)}
         base |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **(env or {})}
         files = select or [name for name in sources if Path(name).name.startswith("test_")]
-        ready, written = probe.environment(str(channel), nonce, lines, root, env=base, exact=exact)
+        ready, written = probe.environment(str(channel), nonce, lines, root, env=base)
         for name, data in written.items():
             (channel / name).write_bytes(data)
         process = subprocess.run(
@@ -82,7 +83,7 @@ def run(tmp_path: Path) -> Run:
         assert not trouble, "the probe had trouble of its own"
         printed = process.stdout.decode(errors="replace")
         left = take_all(str(channel), SCRATCH_BYTES)
-        return Ran(probe.read(left, nonce, lines), printed)
+        return Ran(read(left, nonce, lines), printed)
 
     return run
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from refute.workspace.contract import Frame
+
 OUTCOMES = """
 import pytest
 
@@ -96,7 +98,7 @@ def test_a_failure_has_its_type_message_traceback_and_frames(run) -> None:
     }
     failure = run("pytest", sources).result("test_calls.py::test_deep").failure
     assert (failure.type, failure.message) == ("calls.Odd", "at 3")
-    assert failure.frames == (("test_calls.py", 4, "test_deep"), ("calls.py", 4, "deep"))
+    assert failure.frames == (Frame("test_calls.py", 4, "test_deep"), Frame("calls.py", 4, "deep"))
     assert failure.traceback.startswith("Traceback")
     assert "calls.Odd: at 3" in failure.traceback
     assert "_pytest" not in failure.traceback
@@ -117,7 +119,7 @@ def test_one_file_that_cannot_be_imported_does_not_stop_the_others(run) -> None:
     broken = ran.result("test_broken.py").failure
     assert broken.type == "ModuleNotFoundError"
     assert "no_such_module" in broken.message
-    assert broken.frames[-1] == ("test_broken.py", 2, "<module>")
+    assert broken.frames[-1] == Frame("test_broken.py", 2, "<module>")
     assert ran.result("test_syntax.py").failure.type == "SyntaxError"
 
 
@@ -143,7 +145,7 @@ def test_workers_of_xdist_report_as_one_process_does(run) -> None:
     assert ran.outcomes() == alone.outcomes()
     assert len(ran.outcomes()) == 15
     wrong = ran.result("test_outcomes.py::test_raises").failure
-    assert (wrong.type, wrong.frames[0][0]) == ("KeyError", "test_outcomes.py")
+    assert (wrong.type, wrong.frames[0].file) == ("KeyError", "test_outcomes.py")
     assert ran.report.trusted
     assert ran.report.closed
 

@@ -12,15 +12,15 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import convert, to_builtins
 
 from refute.core.storage import parse_json, write_atomically
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.workspace.contract import (
-    Failure,
-    Frame,
     TestReport,
     TestResult,
     TestSelection,
@@ -219,36 +219,13 @@ class ReportCache:
 
 def report_data(report: TestReport) -> dict[str, Any]:
     """A report as JSON data; `read_report` is its inverse."""
-    data = asdict(report)
-    data["lines"] = {
-        file: {str(line): count for line, count in lines.items()}
-        for file, lines in report.lines.items()
-    }
+    data: dict[str, Any] = to_builtins(report, str_keys=True)
     return data
 
 
 def read_report(data: Mapping[str, Any]) -> TestReport:
     """A report from its JSON data. Raises `ValueError` when it is not one."""
-    try:
-        fields = dict(data)
-        fields["results"] = tuple(_result(row) for row in data["results"])
-        fields["lines"] = {
-            str(file): {int(line): int(count) for line, count in lines.items()}
-            for file, lines in data["lines"].items()
-        }
-        return TestReport(**fields)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"not a test report: {error}") from None
-
-
-def _result(row: Mapping[str, Any]) -> TestResult:
-    fields = dict(row)
-    failure = fields.get("failure")
-    if failure is not None:
-        frames = tuple(Frame(**frame) for frame in failure["frames"])
-        fields["failure"] = Failure(**{**failure, "frames": frames})
-    fields["names"] = tuple(fields["names"])
-    return TestResult(**fields)
+    return convert(data, TestReport, str_keys=True)
 
 
 _FOLDER = ".refute-inside"

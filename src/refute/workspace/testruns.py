@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
 import os
 import re
 import secrets
+import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Literal, cast
+from typing import Any, Literal, cast
+
+from msgspec import convert
 
 from refute import probe
 from refute.errors import WorkspaceUnavailable
@@ -17,8 +23,6 @@ from refute.workspace.contract import (
     Execution,
     ExecutionBackend,
     Failure,
-    Frame,
-    Outcome,
     Recipe,
     TestReport,
     TestResult,
@@ -175,16 +179,16 @@ def _run(
     )
     backend.fresh(files)
     done = backend.execute(command, env=env, timeout=timeout, keep=2 * _KEPT_OUTPUT, merge=True)
-    raw = probe.read(backend.gather(), nonce, count_lines)
+    told = read(backend.gather(), nonce, count_lines)
     python = backend.python
-    if raw.missing and raw.trusted:
+    if told.missing and told.trusted:
         raise WorkspaceUnavailable(
-            f"{raw.missing} is not installed in {python}, and the tests need it: "
-            f"{python} -m pip install {raw.missing}; --python names another interpreter"
+            f"{told.missing} is not installed in {python}, and the tests need it: "
+            f"{python} -m pip install {told.missing}; --python names another interpreter"
         )
-    report = _report(raw, done, backend.tree)
-    if _did_not_start(raw) and raw.planned is None and raw.trusted:
-        said = raw.failure.message if raw.failure is not None else _last_error(report.output)
+    report = _report(told, done, backend.tree)
+    if _did_not_start(told) and told.planned is None and told.trusted:
+        said = told.failure.message if told.failure is not None else _last_error(report.output)
         first = said.strip().partition("\n")[0]
         raise NotStarted(f"{recipe.runner} does not start in {python}: {first}", report)
     return report
@@ -198,38 +202,38 @@ def _cache(recipe: Recipe, backend: ExecutionBackend) -> tuple[str, ...]:
     return ("-o", f"cache_dir={backend.scratch}/pytest-cache")
 
 
-def _report(raw: probe.RawReport, done: Execution, tree: str) -> TestReport:
+def _report(told: Told, done: Execution, tree: str) -> TestReport:
     output = done.out.decode("utf-8", "replace")[-_KEPT_OUTPUT:]
     if done.cause:
         status = {"timeout": "timeout", "memory": "memory"}.get(done.cause, "crashed")
     else:
-        whole = raw.closed and raw.failure is None and not _did_not_start(raw)
+        whole = told.closed and told.failure is None and not _did_not_start(told)
         status = "finished" if whole else "crashed"
-    remark = raw.remark
-    if done.cause and raw.trusted:
-        during = f" while {raw.running} ran" if raw.running else ""
+    remark = told.remark
+    if done.cause and told.trusted:
+        during = f" while {told.running} ran" if told.running else ""
         remark = f"ended after {done.seconds:.0f} s: over the limit of {done.cause}{during}"
-    elif not raw.closed and not done.cause and raw.trusted:
-        remark = f"{raw.remark} (exit status {done.status})"
-    elif status == "crashed" and not done.cause and raw.failure is None and raw.trusted:
-        remark = f"the runner did not start (exit status {raw.exit}): {_last_error(output)}"
+    elif not told.closed and not done.cause and told.trusted:
+        remark = f"{told.remark} (exit status {done.status})"
+    elif status == "crashed" and not done.cause and told.failure is None and told.trusted:
+        remark = f"the runner did not start (exit status {told.exit}): {_last_error(output)}"
     return TestReport(
-        results=tuple(_result(result, tree) for result in raw.results),
+        results=tuple(_in_tree(result, tree) for result in told.results),
         status=cast(Literal["finished", "timeout", "memory", "crashed"], status),
-        lines=raw.lines,
+        lines=told.lines,
         seconds=done.seconds,
         output=output,
-        trusted=raw.trusted,
+        trusted=told.trusted,
         remark=remark,
-        running=raw.running.replace(tree, WORK_TREE),
+        running=told.running.replace(tree, WORK_TREE),
     )
 
 
-def _did_not_start(raw: probe.RawReport) -> bool:
+def _did_not_start(told: Told) -> bool:
     """Return whether a runner came to its end without having run a test: a usage error, an internal
     error (pytest looks at some settings only after it has collected). 5 says that there was no
     test."""
-    return raw.closed and not raw.results and raw.exit not in (0, 5)
+    return told.closed and not told.results and told.exit not in (0, 5)
 
 
 _TELLING = re.compile(
@@ -250,25 +254,159 @@ def _last_error(output: str) -> str:
     return lines[-1][:300] if lines else "it printed nothing"
 
 
-def _result(raw: probe.RawResult, tree: str) -> TestResult:
-    return TestResult(
-        id=raw.id.replace(tree, WORK_TREE),
-        file=_relative(raw.file, tree),
-        outcome=cast(Outcome, raw.outcome),
-        phase=cast(Literal["collect", "setup", "call", "teardown"], raw.phase),
-        failure=_failure(raw.failure, tree),
-        reason=raw.reason,
-        seconds=raw.seconds,
-        names=raw.names,
-    )
-
-
-def _failure(raw: probe.RawFailure | None, tree: str) -> Failure | None:
-    if raw is None:
-        return None
-    frames = tuple(Frame(_relative(file, tree), line, name) for file, line, name in raw.frames)
-    return Failure(raw.type, raw.message, raw.traceback.replace(f"{tree}/", ""), frames)
+def _in_tree(one: TestResult, tree: str) -> TestResult:
+    """A result without the path of the tree."""
+    failure = one.failure
+    if failure is not None:
+        frames = tuple(replace(f, file=_relative(f.file, tree)) for f in failure.frames)
+        text = failure.traceback.replace(f"{tree}/", "")
+        failure = replace(failure, traceback=text, frames=frames)
+    id, file = one.id.replace(tree, WORK_TREE), _relative(one.file, tree)
+    seconds = one.seconds if 0 <= one.seconds < 1e7 else 0.0
+    return replace(one, id=id, file=file, failure=failure, seconds=seconds)
 
 
 def _relative(file: str, tree: str) -> str:
     return os.path.relpath(file, tree) if file.startswith(tree + "/") else file
+
+
+# -- reading the channel ---------------------------------------------------------------------------
+
+
+_LARGEST_RESULTS = 256 * 2**20
+
+
+@dataclass(slots=True)
+class Told:
+    """What the probe told of one run, as far as it is genuine."""
+
+    results: list[TestResult] = field(default_factory=list)
+    closed: bool = False
+    """The runner came to its end; without it the run crashed or was killed."""
+    exit: int | None = None
+    """The runner's exit status, where it came to its end."""
+    failure: Failure | None = None
+    """Failure that ended the runner itself (pytest's internal errors included)."""
+    running: str = ""
+    """The test that had started and not ended when the run ended."""
+    planned: int | None = None
+    """Number of tests that were collected; None: the runner did not get that far."""
+    missing: str = ""
+    """The runner, where the interpreter does not have it."""
+    lines: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    """File as given -> line -> executions, over all processes; 0 for lines never reached."""
+    trusted: bool = True
+    remark: str = ""
+    """One line: what is wrong with the run or with its trust; empty when all is well."""
+
+
+def read(
+    written: Mapping[str, bytes],
+    nonce: str,
+    count_lines: Mapping[str, Sequence[int]] | None = None,
+) -> Told:
+    """What a run told whose processes have all ended.
+
+    `written`: the regular files of the channel, by name. `nonce` and `count_lines` are those given
+    to `probe.environment`; the copies in the channel are not believed. Never raises for what the
+    run left in the channel: that shows in `trusted`, `closed` and `remark`.
+    """
+    lines = _merge_lines(written, probe.layout(count_lines))
+    data = written.get("results")
+    if data is None or len(data) > _LARGEST_RESULTS:
+        taken = "secret" not in written
+        remark = "the results were removed" if taken else "the runner did not start"
+        return Told(lines=lines, trusted=not taken, remark=remark)
+    told = _told(*_records(data, nonce))
+    told.lines = lines
+    return told
+
+
+def _merge_lines(
+    written: Mapping[str, bytes], files: Mapping[str, tuple[int, tuple[int, ...]]]
+) -> dict[str, dict[int, int]]:
+    slots = sum(len(lines) for _, lines in files.values())
+    totals = [0] * slots
+    for name, data in written.items():
+        if not name.startswith("lines-") or len(data) != 8 * slots:
+            continue
+        for slot, count in enumerate(struct.unpack(f"={slots}Q", data)):
+            totals[slot] += count
+    return {
+        file: {line: totals[first + offset] for offset, line in enumerate(chosen)}
+        for file, (first, chosen) in files.items()
+    }
+
+
+def _records(data: bytes, nonce: str) -> tuple[list[dict[str, Any]], str]:
+    """The records up to the first that is not genuine, and what is wrong with that one."""
+    key = hashlib.blake2b(nonce.encode(), person=b"refute probe 1").digest()
+    records: list[dict[str, Any]] = []
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines[:-1]):  # a last line without its end: killed while writing
+        head, _, rest = line.partition(b" ")
+        digest, _, body = rest.partition(b" ")
+        signed = hashlib.blake2b(b"%d " % number + body, key=key, digest_size=16).hexdigest()
+        if head != b"%d" % number or not hmac.compare_digest(signed.encode(), digest):
+            return records, f"record {number} of the results was forged or lost"
+        key = hashlib.blake2b(key, person=b"next key").digest()
+        try:
+            record = json.loads(body)
+            if b"\\ud" in body:  # half a character, which no file can hold
+                text = json.dumps(record, ensure_ascii=False)
+                record = json.loads(text.encode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            return records, f"record {number} of the results cannot be read"
+        if not isinstance(record, dict):
+            return records, f"record {number} of the results is not an object"
+        records.append(record)
+    return records, ""
+
+
+def _told(records: list[dict[str, Any]], wrong: str) -> Told:
+    told, runner, altered = Told(), "", ""
+    for record in records:
+        try:
+            if told.closed:
+                raise ValueError("a record after the end")
+            match record:
+                case {"kind": "opened", "runner": str(runner)}:
+                    pass
+                case {"kind": "missing", "runner": str(missing)}:
+                    told.missing = missing
+                case {"kind": "planned", "tests": int(count)}:
+                    told.planned = count
+                case {"kind": "started", "id": str(running)}:
+                    told.running = running
+                case {"kind": "result"}:
+                    result = convert(record, TestResult)
+                    told.results.append(result)
+                    told.running = "" if result.id == told.running else told.running
+                    altered = altered or result.id * (record.get("altered") is True)
+                case {"kind": "trouble", "failure": failure}:
+                    told.failure = convert(failure, Failure | None)
+                case {"kind": "closed", "exit": int(status)}:
+                    told.closed, told.exit = True, status
+                    told.failure = convert(record.get("failure"), Failure | None) or told.failure
+                    if record.get("planned") != told.planned:
+                        raise ValueError("the end does not know how many tests there were")
+                case _:
+                    raise ValueError("of no kind that there is")
+        except ValueError as error:
+            wrong = wrong or f"a record of the results is malformed: {error}"
+    remark = wrong
+    if not remark and altered:
+        remark = f"something reported another outcome than was observed for {altered}"
+    ran = sum(result.phase != "collect" for result in told.results)
+    # pytest reports every test that it collected, unless it says by its status that it stopped
+    planned = told.planned or 0
+    if not remark and runner == "pytest" and told.exit in (0, 1) and ran < planned:
+        remark = f"{ran} of {planned} tests have a result, and the runner says that it is done"
+    told.trusted = not remark
+    if not remark and told.failure is not None:
+        said = f"the runner failed: {told.failure.type}: {told.failure.message}"
+        remark = said.partition("\n")[0][:300]
+    elif not remark and not told.closed:
+        remark = "the process ended" + (f" while {told.running} ran" if told.running else " early")
+    told.running, told.remark = "" if told.closed else told.running, remark
+    return told

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from refute.errors import PatchRejected, WorkspaceUnavailable
-from refute.probe import _report
+from refute.workspace.testruns import _report
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs import ErrorRecord, WithFiles, as_data
 from refute_lab.swt import attributed, golden_runs

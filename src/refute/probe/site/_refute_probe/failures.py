@@ -74,7 +74,8 @@ def _frames(trace, root):
     found = []
     while trace is not None and len(found) < 5000:
         code = trace.tb_frame.f_code
-        found.append([relative(code.co_filename, root), trace.tb_lineno or 0, code.co_name])
+        frame = {"file": relative(code.co_filename, root), "line": trace.tb_lineno or 0}
+        found.append(dict(frame, function=code.co_name))
         trace = trace.tb_next
     if len(found) > MOST_FRAMES:
         found = found[:40] + found[40 - MOST_FRAMES :]

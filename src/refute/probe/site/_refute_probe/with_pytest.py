@@ -114,16 +114,6 @@ def _is_subtest(report):
     return type(report).__name__ in ("SubtestReport", "SubTestReport")
 
 
-def _subtest_name(report):
-    context = getattr(report, "context", None)
-    message = getattr(context, "msg", None)
-    values = getattr(context, "kwargs", None) or {}
-    named = ", ".join("%s=%r" % pair for pair in sorted(values.items()))
-    return " ".join(
-        part for part in (message and "[%s]" % message, named and "(%s)" % named) if part
-    )
-
-
 def _text_of(report):
     return {
         "type": "",
@@ -144,15 +134,11 @@ class _Tests(object):
         self.subtests = {}
 
     def subtest(self, test, report, phase):
-        """Note a subtest that did not pass."""
+        """Note why a subtest failed."""
         phase = phase or getattr(report, "_refute_probe", None) or {}
-        if report.outcome == "passed":
-            return
-        failure = None
         if report.outcome == "failed":
             failure = phase.get("failure") or _text_of(report)
-        sub = {"id": _subtest_name(report), "outcome": report.outcome, "failure": failure}
-        self.subtests.setdefault(test, []).append(sub)
+            self.subtests.setdefault(test, []).append(failure)
 
     def end(self, test):
         """The record of a test all of whose phases are known."""
@@ -167,14 +153,13 @@ class _Tests(object):
             "reason": "",
             "seconds": 0.0,
             "altered": False,
-            "subtests": self.subtests.pop(test, []),
         }
+        subtests = self.subtests.pop(test, [])
         for when, outcome, phase, xfail, seconds in phases:
             record["file"] = phase.get("file") or record["file"]
             record["seconds"] += seconds
-            failed = [sub for sub in record["subtests"] if sub["outcome"] == "failed"]
-            if when == "call" and failed and "passed" in phase["expected"]:
-                outcome, phase = "failed", dict(phase, failure=failed[0]["failure"])
+            if when == "call" and subtests and "passed" in phase["expected"]:
+                outcome, phase = "failed", dict(phase, failure=subtests[0])
             elif outcome not in phase["expected"]:
                 record["altered"] = True
                 outcome = phase["expected"][0]

@@ -82,9 +82,8 @@ def _decide(running):
     """(outcome, phase, failure, reason) of a test that has stopped."""
     for phase, failure in sorted(running.failures, key=lambda pair: pair[0] != "call"):
         return ("failed" if phase == "call" else "error"), phase, failure, ""
-    for sub in running.subtests:
-        if sub["outcome"] == "failed":
-            return "failed", "call", sub["failure"], ""
+    if running.subtests:
+        return "failed", "call", running.subtests[0], ""
     if running.unexpected:
         return "xpassed", "call", None, "unexpected success"
     if running.expected is not None:
@@ -102,7 +101,7 @@ def _events(result, emit, root, reasons):
     def described(err):
         return failures.describe(err[0], err[1], err[2], root)
 
-    def record(test, outcome, phase, failure, reason="", seconds=0.0, subtests=()):
+    def record(test, outcome, phase, failure, reason="", seconds=0.0):
         name = test.id()
         names = _printed(test)
         document = getattr(test, "shortDescription", lambda: None)()
@@ -119,7 +118,6 @@ def _events(result, emit, root, reasons):
                 "failure": failure,
                 "reason": reason,
                 "seconds": seconds,
-                "subtests": list(subtests),
             }
         )
 
@@ -144,15 +142,10 @@ def _events(result, emit, root, reasons):
             record(test, "skipped", "setup", None, str(reason))
         elif owner is test:
             running[id(test)].skip = str(reason)
-        else:
-            sub = {"id": _subtest_name(test), "outcome": "skipped", "failure": None}
-            running[id(owner)].subtests.append(sub)
 
     def subtest(test, sub, err):
         if err is not None and id(test) in running:
-            running[id(test)].subtests.append(
-                {"id": _subtest_name(sub), "outcome": "failed", "failure": described(err)}
-            )
+            running[id(test)].subtests.append(described(err))
 
     def expected(test, err):
         if id(test) in running:
@@ -184,7 +177,7 @@ def _events(result, emit, root, reasons):
             return
         outcome, phase, failure, reason = _decide(state)
         last.update(test=test, outcome=outcome)
-        record(test, outcome, phase, failure, reason, seconds, state.subtests)
+        record(test, outcome, phase, failure, reason, seconds)
 
     return {
         "startTest": start,
@@ -196,11 +189,6 @@ def _events(result, emit, root, reasons):
         "addExpectedFailure": expected,
         "addUnexpectedSuccess": unexpected,
     }
-
-
-def _subtest_name(sub):
-    describe = getattr(sub, "_subDescription", None)
-    return describe() if describe is not None else str(sub)
 
 
 def _observe(result, emit, root, reasons):
