@@ -23,7 +23,9 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two commits: `shop/a.py` changes, with a message."""
     monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "project"
-    commit(folder, {"shop/__init__.py": "", "shop/a.py": MODULE, ".gitignore": "*.so\n_v.py\n"})
+    commit(
+        folder, {"shop/__init__.py": "", "shop/a.py": MODULE, ".gitignore": "*.so\n_version.py\n"}
+    )
     commit(folder, {"shop/a.py": CHANGED}, "f gives two\n\nAs the issue says.")
     return folder
 
@@ -114,19 +116,19 @@ def test_products_of_a_build_come_from_the_checkout(repo: Path) -> None:
         repo,
         {
             "shop/fast.so": "compiled",
-            "shop/_v.py": "version = '1'\n",
+            "shop/_version.py": "version = '1'\n",
             "shop/scratch.py": "not ignored: a new source",
             "data/x.so": "beside no source",
         },
     )
     with open_revisions(repo, "HEAD~1") as found:
-        assert read(found.before.root, "shop/_v.py") == "version = '1'\n"
+        assert read(found.before.root, "shop/_version.py") == "version = '1'\n"
         assert not (found.before.root / "data/x.so").exists()
         assert read(found.before.root, "shop/fast.so") == "compiled"
         assert not (found.before.root / "shop/scratch.py").exists()
     commit(repo, {".gitignore": "*.so\n"})
     with open_revisions(repo, "HEAD~1..HEAD") as found:
-        assert read(found.after.root, "shop/_v.py") == "version = '1'\n"
+        assert read(found.after.root, "shop/_version.py") == "version = '1'\n"
 
 
 def test_a_patch_is_applied_beside(repo: Path) -> None:

@@ -94,7 +94,7 @@ def _tests(change: FileChange, old: Modules, new: Modules) -> list[Passage]:
 def _differs(before: Definition, after: Definition) -> bool:
     """Return whether a test may demand something else now: type hints demand nothing."""
     found = compared(before, after)
-    return found is not None and found.aspects != ("annotations",)
+    return found is not None and found[0] != ("annotations",)
 
 
 def _span(definition: Definition) -> list[int]:
@@ -270,9 +270,7 @@ def _functions(before: Module, after: Module) -> list[ChangedFunction]:
         old = before.found.functions.get(name)
         difference = None if old is None else compared(old, new)
         if old is not None and difference is not None:
-            one = _entry(before, after, old, new)
-            lines = difference.lines_before, difference.lines_after
-            found.append(_extended(one, difference.aspects, *lines))
+            found.append(_extended(_entry(before, after, old, new), *difference))
     return found
 
 

@@ -216,41 +216,34 @@ def is_private(qualname: str) -> bool:
 _Block = ast.stmt | ast.excepthandler | ast.match_case
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Difference of one function between two revisions. Lines are 1-based, of statement starts."""
-
-    aspects: tuple[str, ...]
-    """Of "body", "signature", "defaults", "decorators", "annotations", in this order."""
-    lines_before: tuple[int, ...] = ()
-    """Executable lines that only the revision before has."""
-    lines_after: tuple[int, ...] = ()
-
-
-def compared(before: Definition, after: Definition) -> Difference | None:
-    """Return how a function differs; None if only its docstring does, or nothing."""
+def compared(
+    before: Definition, after: Definition
+) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]] | None:
+    """Return how a function differs: in what of "body", "signature", "defaults", "decorators" (or
+    "annotations" alone), in this order, and the executable lines that only the revision before and
+    only the one after has (1-based, of statement starts); None if only its docstring differs, or
+    nothing."""
     if before.source == after.source:
         return None
-    if _facts(before.nodes, False) == _facts(after.nodes, False):
+    told = [[ast.dump(_documented(node)) for node in one.nodes] for one in (before, after)]
+    if told[0] == told[1]:
         return None
     old, new = (tuple(map(_bare, one.nodes)) for one in (before, after))
+    sides = (zip(*map(_facts, nodes), strict=True) for nodes in (old, new))
     aspects = tuple(
         aspect
         for aspect, first, second in zip(
-            ("body", "signature", "defaults", "decorators"),
-            zip(*_facts(old, True), strict=True),
-            zip(*_facts(new, True), strict=True),
-            strict=True,
+            ("body", "signature", "defaults", "decorators"), *sides, strict=True
         )
         if first != second
     )
     if not aspects:
-        return Difference(("annotations",))
+        return ("annotations",), (), ()
     lines = _changed_lines(old, new) if "body" in aspects else ((), ())
     if "defaults" in aspects:
         names = _names_of_changed_defaults(old, new)
         lines = _joined(lines[0], _reading(old, names)), _joined(lines[1], _reading(new, names))
-    return Difference(aspects, *lines)
+    return aspects, *lines
 
 
 def key_of(statements: Sequence[ast.stmt]) -> tuple[str, ...]:
@@ -296,19 +289,13 @@ def lines_of(node: _Block) -> tuple[int, ...]:
 class _Bare(ast.NodeTransformer):
     """Takes docstrings and hints away, in place."""
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        node.returns = None
+    def visit_FunctionDef(self, node: Function | ast.ClassDef) -> ast.AST:
+        if not isinstance(node, ast.ClassDef):
+            node.returns = None
         node.body = _without_docstring(node.body)
         return self.generic_visit(node)
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        node.returns = None
-        node.body = _without_docstring(node.body)
-        return self.generic_visit(node)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        node.body = _without_docstring(node.body)
-        return self.generic_visit(node)
+    visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
         node.annotation = None
@@ -337,24 +324,17 @@ def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
     return body[1:] or [ast.copy_location(ast.Pass(), first)]
 
 
-def _facts(nodes: Sequence[Function], bare: bool) -> list[tuple[str, str, str, str]]:
-    """Body, signature, defaults and decorators of each, as text; not `bare`: without docstrings,
-    with hints (in the signature, and as they stand in the body)."""
-    return [_facts_of(node, bare) for node in nodes]
-
-
-def _facts_of(node: Function, bare: bool) -> tuple[str, str, str, str]:
-    body = node.body if bare else _documented(node).body
+def _facts(node: Function) -> tuple[str, str, str, str]:
+    """Body, signature, defaults and decorators of a bare function, as text."""
     arguments = node.args
     given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     kinds = (len(arguments.posonlyargs), len(arguments.args), len(arguments.kwonlyargs))
     starred = [a and ast.dump(a) for a in (arguments.vararg, arguments.kwarg)]
-    returns = node.returns and ast.dump(node.returns)
     optional = (len(arguments.defaults), [d is not None for d in arguments.kw_defaults])
-    signature = (type(node), node.name, [*map(ast.dump, given)], kinds, starred, returns, optional)
+    signature = (type(node), node.name, [*map(ast.dump, given)], kinds, starred, optional)
     defaults = [d and ast.dump(d) for d in (*arguments.defaults, *arguments.kw_defaults)]
     return (
-        "\n".join(map(ast.dump, body)),
+        "\n".join(map(ast.dump, node.body)),
         repr(signature),
         repr(defaults),
         repr([*map(ast.dump, node.decorator_list)]),

@@ -6,6 +6,7 @@ own that borrows the repository's objects.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,8 +17,6 @@ from refute.core.storage import ScratchFolder
 from refute.diffing.trees import (
     Entry,
     changed_submodules,
-    copy_products,
-    find_products,
     is_test,
     list_tree,
     path_of,
@@ -26,7 +25,15 @@ from refute.diffing.trees import (
 from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
 from refute.workspace import rooted_files
 from refute.workspace.repositories import Clone, GitFailed, git
-from refute.workspace.snapshot import borrow_objects, checkout_root, clone_at, snapshot
+from refute.workspace.snapshot import (
+    IDENTITY,
+    borrow_objects,
+    checkout_root,
+    clone_at,
+    commit_index,
+    snapshot,
+    with_built,
+)
 
 _MOST_MESSAGES = 200
 _MOST_RENAMES = 1000
@@ -48,7 +55,7 @@ class Tree:
     """Full hash of a commit or tree that holds its content; not in the user's repository where it
     is the working tree or a patch's."""
     files: tuple[str, ...]
-    """Regular files, tracked or new and not ignored; links and submodules are left out."""
+    """Regular files, tracked, new and not ignored, or written by a build; no link or submodule."""
 
     def read(self, path: str, most_bytes: int) -> bytes:
         """A file's content. Raises `OSError`, also for one that leads out of the tree."""
@@ -112,10 +119,9 @@ def open_revisions(repo: Path, spec: str | None = None) -> Iterator[Revisions]:
             store, after = snapshot(root)
             tip = clone.commit("HEAD")
         _differ(store, base, after, f"{first} and {label}")
-        products = find_products(clone)
-        old = _written(root, products, store, base, scratch / "before", first)
+        old = _written(root, store, base, scratch / "before", first)
         if dots:
-            new = _written(root, products, store, after, scratch / "after", label)
+            new = _written(root, store, after, scratch / "after", label)
         else:
             new = Tree(root, label, after, _regular(list_tree(store, after)))
         files = _changed_files(store, base, after)
@@ -145,20 +151,19 @@ def open_patched(
             borrowed, known = snapshot(root)
             _borrow_also(store, borrowed)
         after = _apply(store, known, patch, scratch / "index")
-        products = find_products(clone)
         if other is not None:
             first, after = after, _apply(store, known, other, scratch / "other")
             _differ(store, first, after, "the two patched trees")
-            old = _written(root, products, store, first, scratch / "before", "first patch")
-            new = _written(root, products, store, after, scratch / "after", "second patch")
+            old = _written(root, store, first, scratch / "before", "first patch")
+            new = _written(root, store, after, scratch / "after", "second patch")
             yield Revisions(root, old, new, _changed_files(store, first, after))
             return
         _differ(store, known, after, "the tree and the patched tree")
         if base is None:
             old = Tree(root, "working tree", known, _regular(list_tree(store, known)))
         else:
-            old = _written(root, products, store, known, scratch / "before", base)
-        new = _written(root, products, store, after, scratch / "after", "patched")
+            old = _written(root, store, known, scratch / "before", base)
+        new = _written(root, store, after, scratch / "after", "patched")
         yield Revisions(root, old, new, _changed_files(store, known, after))
 
 
@@ -204,7 +209,7 @@ def _borrow_also(store: Path, other: Path) -> None:
 
 
 def _apply(store: Path, base: str, patch: str, index: Path) -> str:
-    """The hash of the tree that `base` becomes, made without any file of it."""
+    """The commit that `base` becomes, made without any file of it."""
     options, env = (f"--git-dir={store}",), {"GIT_INDEX_FILE": str(index)}
     git("read-tree", base, options=options, env=env)
     if not patch.strip():
@@ -215,7 +220,7 @@ def _apply(store: Path, base: str, patch: str, index: Path) -> str:
         git(*words, options=options, env=env, given=data)
     except (GitFailed, UnicodeEncodeError) as error:
         raise PatchRejected(str(error).removeprefix("error: ")) from None
-    return git("write-tree", options=options, env=env).decode().strip()
+    return commit_index(options, {**env, **IDENTITY}, base)
 
 
 def _differ(store: Path, before: str, after: str, sides: str) -> None:
@@ -225,12 +230,13 @@ def _differ(store: Path, before: str, after: str, sides: str) -> None:
         raise NoDifference(f"no difference between {sides}; name others, as BASE or BASE..HEAD")
 
 
-def _written(
-    root: Path, products: tuple[str, ...], store: Path, commit: str, folder: Path, label: str
-) -> Tree:
-    entries = list_tree(store, commit)
+def _written(root: Path, store: Path, commit: str, folder: Path, label: str) -> Tree:
+    """A commit with what a build has written into the checkout."""
+    built = commit
+    with contextlib.suppress(WorkspaceUnavailable):  # paths that no git writes
+        built = with_built(store, commit, root)
+    entries = list_tree(store, built)
     write_tree(store, entries, folder)
-    copy_products(products, root, entries, folder)
     return Tree(folder, label, commit, _regular(entries))
 
 

@@ -7,7 +7,6 @@ which hold tests and which tell of changes is judged by the path alone.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -17,8 +16,7 @@ from pathlib import Path
 from refute.errors import WorkspaceUnavailable
 from refute.function.project import TEST_FILE
 from refute.workspace import rooted_files
-from refute.workspace.repositories import Clone, git
-from refute.workspace.snapshot import COMPILED
+from refute.workspace.repositories import git
 
 _CHANGELOG = re.compile(r"(?i)(change(s|log|_?notes)?|history|news|release[-_ ]?notes|whats?new)\b")
 _FRAGMENTS = frozenset({"newsfragments", "changelog.d", "changes", "changelog", "news", "whatsnew"})
@@ -179,32 +177,3 @@ def _group(git_dir: Path, entries: Sequence[Entry]) -> Iterator[tuple[Entry, byt
         start = end + 1
         at = start + int(facts[2]) + 1
         yield entry, data[start : at - 1]
-
-
-def find_products(clone: Clone) -> tuple[str, ...]:
-    """Return the products of a build in a checkout: untracked compiled extension modules, and
-    ignored `.py` files (a generated `_version.py`), sorted. Folders that are ignored or not
-    tracked as a whole are not looked into. Raises `GitFailed`."""
-    found = set()
-    for ignored in ((), ("--ignored",)):
-        ends = (*COMPILED, ".py") if ignored else COMPILED
-        listed = clone.list_files("--others", *ignored, "--directory")
-        found |= {path for path in listed if path.endswith(ends)}
-    return tuple(sorted(found))
-
-
-def copy_products(
-    products: Sequence[str], checkout: Path, entries: Sequence[Entry], folder: Path
-) -> None:
-    """Copy products of a build in a checkout into a commit's folder, each only where the commit
-    has sources beside it and no such file."""
-    known = {entry.path for entry in entries}
-    beside = {os.path.dirname(path) for path in known if path.endswith(".py")}
-    for path in products:
-        if path in known or os.path.dirname(path) not in beside or not _is_inside(path):
-            continue
-        with contextlib.suppress(
-            OSError
-        ):  # a folder of that name, a link that leads out, too large
-            content = rooted_files.take(os.fspath(checkout), path)
-            rooted_files.put(os.fspath(folder), path, content)

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -186,6 +185,8 @@ def _judged(change: Change, settings: Settings, options: GateOptions, bounds: Bo
 
 def _issue_tests(change: Change, text: str, asked: Asked, bounds: Bounds) -> str:
     """A test patch that reproduces the issue on the base; "" where none was found."""
+    import asyncio
+
     from refute.core.problems import IssueProblem
     from refute.issue.choosing import chosen_reproducer
     from refute.workspace.factory import open_local, prepare

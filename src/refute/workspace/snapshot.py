@@ -21,7 +21,7 @@ from refute.workspace.repositories import Clone, GitFailed, find_clone, git
 
 _TIMES = ("-c", "core.trustctime=true", "-c", "core.checkStat=default")
 """A changed file whose size and time were set back is seen all the same."""
-COMPILED = (".so", ".pyd")
+_COMPILED = (".so", ".pyd")
 """Endings of compiled extension modules."""
 IDENTITY = {
     f"GIT_{role}_{part}": value
@@ -87,7 +87,7 @@ def snapshot(path: Path) -> tuple[Path, str]:
             )  # fmt: skip
             run(*update, "--add", "--remove", "--replace", "--stdin", given=added)
             run(*update, "--index-info", given=_submodules(clone.work_tree, links))
-            commit = _commit_index(options, env, _head(clone))
+            commit = commit_index(options, env, _head(clone))
         except GitFailed as error:
             raise WorkspaceUnavailable(f"{path}: cannot be read by git: {error}") from None
     return folder, commit
@@ -122,7 +122,7 @@ def with_built(folder: Path, commit: str, root: Path) -> str:
                 folder=root, given="\0".join(found).encode("utf-8", "surrogateescape"),
                 options=options, env=env,
             )  # fmt: skip
-            return _commit_index(options, env, commit)
+            return commit_index(options, env, commit)
         except GitFailed as error:
             raise WorkspaceUnavailable(f"{root}: cannot be read by git: {error}") from None
 
@@ -130,7 +130,7 @@ def with_built(folder: Path, commit: str, root: Path) -> str:
 def _is_built(path: Path) -> bool:
     if path.is_symlink() or not path.is_file():
         return False
-    if path.suffix in COMPILED:
+    if path.suffix in _COMPILED:
         return path.stat().st_size <= _LARGEST
     if path.suffix != ".py":
         return False
@@ -253,7 +253,7 @@ def _head(clone: Clone) -> str:
         return ""  # nothing is committed yet
 
 
-def _commit_index(options: Sequence[str], env: Mapping[str, str], head: str) -> str:
+def commit_index(options: Sequence[str], env: Mapping[str, str], head: str) -> str:
     """A commit of what the index holds on top of `head` ("": of nothing), or `head` itself where
     it holds that; under a reference, so that it stays. Its date is that of `head`: the hash depends
     on the content alone."""
