@@ -123,70 +123,45 @@ class Words:
         return ""
 
 
+_COUNTS = re.compile(r"(?i)(async)?_?(set_?up|tear_?down)|pytest_|pytestmark|load_tests|__")
+"""Names of what counts unmentioned."""
+
+
 def names_to_weigh(change: Change, beside: Iterable[str] = ()) -> frozenset[str] | None:
     """Names of the tests whose old version may have demanded something else: those whose text
-    differs, or that mention what differs; None: all, for what differs counts unmentioned.
-    `beside`: texts of other test files that run."""
-    old, differing = dict[str, set[_Piece]](), set[str]()
+    differs; None: all, for something else differs that they may use. `beside`: texts of other test
+    files that run."""
+    weighed, near = set[str](), "\n".join(beside)
     for path in touched_files(change.tests):
-        texts = change.before.get(path), change.after.get(path)
-        if texts[0] is not None and (texts[1] is None or not path.endswith(".py")):
+        before, after = change.before.get(path), change.after.get(path)
+        if before is not None and (after is None or not path.endswith(".py")):
             return None
-        was, now = (_pieces(text or "") for text in texts)
-        differing |= {name for name in was.keys() | now.keys() if was.get(name) != now.get(name)}
-        _join(old, was)
-    for text in beside:
-        _join(old, _pieces(text))
-    weighed, todo = differing & old.keys(), differing
-    while todo:
-        todo = {name for name, pieces in old.items() if name not in weighed
-                and any(mentioned & differing for _, mentioned in pieces)}  # fmt: skip
-        weighed |= todo
-        differing |= todo
-    return None if any(map(_COUNTS.match, differing)) else frozenset(weighed)
+        was, now = _pieces(before or ""), _pieces(after or "")
+        for name in was.keys() | now.keys():
+            plain, both = name.rpartition(".")[2], f"{before}\n{near}"
+            if was.get(name) == now.get(name):
+                continue
+            mentions = len(re.findall(rf"\b{plain}\b", both)) if plain else 2
+            if mentions > (name in was) or "autouse" in "".join(now.get(name, ())):
+                return None
+            if _COUNTS.match(plain) or not (plain.startswith("test") or name not in was):
+                return None
+            weighed |= {plain} if name in was else set()
+    return frozenset(weighed)
 
 
-_Piece = tuple[str, frozenset[str]]
-"""Code that binds a name, and the names that it mentions."""
-_COUNTS = re.compile(r"(?i)$|(async)?_?(set_?up|tear_?down)|pytest_|pytestmark|load_tests|__")
-"""Names of what counts unmentioned; "": what only runs, and fixtures for all tests."""
-
-
-def _join(known: dict[str, set[_Piece]], more: Mapping[str, set[_Piece]]) -> None:
-    for name, pieces in more.items():
-        known.setdefault(name, set()).update(pieces)
-
-
-def _pieces(text: str) -> dict[str, set[_Piece]]:
-    """Return what a text defines and runs, by names without owners."""
-    known = dict[str, set[_Piece]]()
+def _pieces(text: str) -> dict[str, list[str]]:
+    """What a text defines, by qualified name, and what it runs (""), as code."""
     tree = readable_module(text)
     found = definitions(tree, "")
-    nodes: list[tuple[str, ast.AST]] = [("", one) for one in only_runs(tree)]
-    nodes += [(name, one) for name, it in found.functions.items() for one in it.nodes]
-    nodes += [(name, one) for name, those in found.bindings.items() for one in those]
+    nodes: dict[str, Sequence[ast.AST]] = {"": only_runs(tree), **found.bindings}
+    nodes |= {name: one.nodes for name, one in found.functions.items()}
     for name, classes in found.classes.items():
-        nodes += [(name, part) for one in classes for part in (*one.bases, *one.decorator_list)]
-        known.setdefault(name.rpartition(".")[2], set())
-    for name, node in nodes:
-        *owners, plain = name.split(".")
-        told = {plain, *([""] if "autouse" in map(_mention, ast.walk(node)) else [])}
-        mentioned = frozenset(map(_mention, ast.walk(node))) - {"", plain}
-        for one in told:
-            known.setdefault(one, set()).add((ast.dump(node), mentioned | {*owners}))
+        nodes[name] = [part for one in classes for part in (*one.bases, *one.decorator_list)]
+    known = {name: [*map(ast.dump, those)] for name, those in nodes.items()}
     if text.strip() and not tree.body:
-        known.setdefault("", set()).add((text, frozenset()))
+        known[""] = [text]
     return known
-
-
-def _mention(node: ast.AST) -> str:
-    """The name that a node mentions: fixtures are parameters, and may be texts."""
-    match node:
-        case ast.Name(name) | ast.Attribute(attr=name) | ast.arg(name) | ast.keyword(str(name)):
-            return name
-        case ast.Constant(str(text)) if text.isidentifier():
-            return text
-    return ""
 
 
 def told_words(
