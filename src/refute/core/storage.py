@@ -270,18 +270,6 @@ def ensure(folder: Path, make: Callable[[Path], dict[str, Any]]) -> dict[str, An
         return facts
 
 
-def adopt(folder: Path, made: Path, facts: dict[str, Any]) -> bool:
-    """Move what was made elsewhere (`made`, on the same file system) to `folder`, unless it was
-    made before; returns whether it was moved."""
-
-    def move(folder: Path) -> dict[str, Any]:
-        made.rename(folder)
-        return facts
-
-    ensure(folder, move)
-    return not made.exists()
-
-
 def _facts_of(ready: Path) -> dict[str, Any]:
     facts = parse_json(ready.read_text())
     if not isinstance(facts, dict):

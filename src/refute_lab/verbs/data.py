@@ -35,7 +35,6 @@ from refute_lab.benches.grade import ProgramGrade, expected_outputs, grade_progr
 from refute_lab.datasets import Item, load
 from refute_lab.datasets.swe import IssueItem, holds_issues, load_issues
 from refute_lab.runs import ErrorRecord, read_run
-from refute_lab.swt.archives import pack, unpack
 from refute_lab.swt.workspaces import prepared
 from refute_lab.train.data import write_lines
 from refute_lab.verbs.data_issues import BuildOptions, StatisticsOptions, build_swt, statistics
@@ -358,8 +357,6 @@ class Prepared(Plain):
     """Ids of the issues whose tree and environment are there."""
     errors: Mapping[str, str]
     """By issue: why they are not."""
-    archived: int = 0
-    """Trees and environments that were written to an archive, or taken out of one."""
 
     @property
     def complete(self) -> bool:
@@ -368,19 +365,14 @@ class Prepared(Plain):
 
     def print(self, console: Any) -> None:
         """Print the result as the command does."""
-        archived = f", {self.archived} trees and environments archived" * bool(self.archived)
-        console.print(f"{len(self.ready)} ready, {len(self.errors)} not{archived}")
+        console.print(f"{len(self.ready)} ready, {len(self.errors)} not")
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrepareOptions(Rows):
     """The options of `data prepare`."""
 
-    dataset: str = parameter("", "A dataset of issues.", positional=True)
-    output: Path | None = parameter(
-        None, "Write an archive of them (.tar[.gz]).", flag="-o", writes=True
-    )
-    archive: Path | None = parameter(None, "Take them out of an archive.", flag="--from")
+    dataset: str = parameter(MISSING, "A dataset of issues.", positional=True)
 
 
 def prepare(
@@ -388,18 +380,11 @@ def prepare(
 ) -> Prepared:
     """Build trees and environments of the issues of a dataset.
 
-    `options`: a `PrepareOptions`, or its fields by name. `archive` is put into the cache first, so
-    that only what it lacks is built; without a dataset nothing is. Raises `InputError`.
+    `options`: a `PrepareOptions`, or its fields by name. Raises `InputError`.
     """
     told = given if dataset is None else {"dataset": str(dataset), **given}
     chosen = options_with(PrepareOptions, options, told)
-    name, archive, output = chosen.dataset, chosen.archive, chosen.output
-    if not name and (archive is None or output is not None):
-        raise InputError("name a dataset, or an archive with --from")
-    taken = 0 if archive is None else unpack(archive)
-    if not name:
-        return Prepared((), {}, taken)
-    items = load_issues(name, data=chosen.data, ids=chosen.chosen_ids, limit=chosen.limit)
+    items = load_issues(chosen.dataset, data=chosen.data, ids=chosen.chosen_ids, limit=chosen.limit)
 
     def build(item: IssueItem) -> Base | str:
         try:
@@ -411,8 +396,7 @@ def prepare(
     bases = {id: one for id, one in built.items() if isinstance(one, Base)}
     errors = {id: one for id, one in built.items() if isinstance(one, str)}
     remark(f"{id}: not prepared: {reason}" for id, reason in errors.items())
-    packed = 0 if output is None else pack(bases.values(), output)
-    return Prepared(tuple(bases), errors, packed or taken)
+    return Prepared(tuple(bases), errors)
 
 
 # -- the commands ----------------------------------------------------------------------------------
@@ -462,8 +446,7 @@ def _prepare(options: PrepareOptions) -> int:
     """Build the trees and environments of a dataset of issues ahead.
 
     DATASET: as in refute grade. They are kept in the cache of this machine (REFUTE_CACHE), where
-    bench and grade find them. An archive is for machines whose cache and interpreters lie at the
-    same paths. Exit status 3: some could not be built; the others are there.
+    bench and grade find them. Exit status 3: some could not be built; the others are there.
     """
     result = prepare(options=options)
     show(result, as_json=False)
