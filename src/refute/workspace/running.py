@@ -1,6 +1,6 @@
 """Run tests with patches applied, in a workspace that is at its commit again afterwards.
 
-Also here: the statuses of tests (the paper's P and F), reports as JSON and their cache, and one
+Also here: the statuses of tests (the paper's P and F), the cache of reports, and one
 warm process for many runs (`inside.py`).
 """
 
@@ -16,16 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from msgspec import convert, to_builtins
+from msgspec import ValidationError, convert, to_builtins
 
 from refute.core.storage import parse_json, write_atomically
 from refute.errors import PatchRejected, WorkspaceUnavailable
-from refute.workspace.contract import (
-    TestReport,
-    TestResult,
-    TestSelection,
-    Workspace,
-)
+from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 
 TestStatus = Literal["pass", "fail", "none", "unknown"]
 """`none`: skipped, expected to fail, or not there; `unknown`: the run ended before it."""
@@ -196,8 +191,9 @@ class ReportCache:
         name = self._name(key)
         if name not in self._known and self._directory is not None:
             try:
-                self._known[name] = read_report(json.loads((self._directory / name).read_text()))
-            except (OSError, ValueError):
+                data = json.loads((self._directory / name).read_text())
+                self._known[name] = convert(data, TestReport, str_keys=True)
+            except (OSError, ValueError, ValidationError):
                 return None  # a damaged file is replaced by the next report
         return self._known.get(name)
 
@@ -209,23 +205,12 @@ class ReportCache:
         self._known[name] = report
         if self._directory is not None:
             self._directory.mkdir(parents=True, exist_ok=True)
-            text = json.dumps(report_data(report), separators=(",", ":"))
+            text = json.dumps(to_builtins(report, str_keys=True), separators=(",", ":"))
             write_atomically(self._directory / name, text, durable=False)
 
     def _name(self, key: tuple[Any, ...]) -> str:
         text = json.dumps([*self._instance, *key], sort_keys=True, default=list)
         return f"{hashlib.sha256(text.encode()).hexdigest()}.json"
-
-
-def report_data(report: TestReport) -> dict[str, Any]:
-    """A report as JSON data; `read_report` is its inverse."""
-    data: dict[str, Any] = to_builtins(report, str_keys=True)
-    return data
-
-
-def read_report(data: Mapping[str, Any]) -> TestReport:
-    """A report from its JSON data. Raises `ValueError` when it is not one."""
-    return convert(data, TestReport, str_keys=True)
 
 
 _FOLDER = ".refute-inside"

@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import ValidationError, convert, to_builtins
+
 from refute.core.problems import IssueKey, IssuePrediction
 from refute.core.storage import parse_json, read_file, unpack
 from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
@@ -36,8 +38,6 @@ from refute.workspace.running import (
     ReportCache,
     TestStatus,
     files_with_tests,
-    read_report,
-    report_data,
 )
 from refute_lab.figures import Figure, mean
 from refute_lab.runs import ErrorRecord, Schema
@@ -363,12 +363,7 @@ def evidence_files(grade: IssueGrade) -> dict[str, bytes]:
     """The reports that a grade rests on, as files of the run's folder by their paths in it."""
     if grade.evidence is None:
         return {}
-    evidence = grade.evidence
-    data = {
-        "predicted": [[report_data(r) for r in reports] for reports in evidence.predicted],
-        "base": [report_data(report) for report in evidence.base],
-        "golden": [report_data(report) for report in evidence.golden],
-    }
+    data = to_builtins(grade.evidence, str_keys=True)
     packed = gzip.compress(json.dumps(data).encode(), compresslevel=5, mtime=0)
     return {_evidence_path(grade.id): packed}
 
@@ -377,13 +372,10 @@ def read_evidence(run: Path, id: str) -> Evidence | None:
     """The reports of an instance; None where nothing was run. Raises `InputError`."""
     path = run / _evidence_path(id)
     try:
-        data = parse_json(unpack(read_file(path)))
-        first, last = (tuple(map(read_report, reports)) for reports in data["predicted"])
-        base, golden = (tuple(map(read_report, data[name])) for name in ("base", "golden"))
-        return Evidence((first, last), (base[0], base[1]), (golden[0], golden[1]))
+        return convert(parse_json(unpack(read_file(path))), Evidence, str_keys=True)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, LookupError, TypeError) as error:
+    except (OSError, ValueError, ValidationError) as error:
         raise InputError(f"{path}: not the reports of a run: {error}") from None
 
 
