@@ -32,7 +32,7 @@ _DEFAULT = Limits()
 _ANY_FILE = Program.__dataclass_fields__["filename"].default
 
 
-class ProjectSandbox:
+class ProjectSandbox(Sandbox):
     """Runs every program as if it were the module, so that relative imports find its package.
 
     Only a program with a `filename` of its own is run as it is.
@@ -101,12 +101,6 @@ class ProjectSandbox:
             return program
         return replace(program, filename=self._file, module=self._name)
 
-    def run(
-        self, program: Program, calls: Sequence[Invocation], limits: Limits = _DEFAULT
-    ) -> list[Outcome]:
-        """See `Sandbox.run`."""
-        return self.run_variants([program], calls, limits)[0]
-
     def run_variants(
         self, programs: Sequence[Program], calls: Sequence[Invocation], limits: Limits = _DEFAULT
     ) -> list[list[Outcome]]:
@@ -130,12 +124,6 @@ class ProjectSandbox:
     def close(self) -> None:
         """See `Sandbox.close`."""
         self._box.close()
-
-    def __enter__(self) -> ProjectSandbox:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
 
 def _with_time_to_load(limits: Limits) -> Limits:

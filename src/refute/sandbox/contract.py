@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import CodeType
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from refute.core.problems import Invocation
 from refute.sandbox import nodes, values
@@ -188,7 +188,7 @@ class Sandbox(Protocol):
     """Runs untrusted programs. Use as a context manager; one user at a time (not thread-safe)."""
 
     def run(
-        self, program: Program, calls: Sequence[Invocation], limits: Limits = ...
+        self, program: Program, calls: Sequence[Invocation], limits: Limits = DEFAULT_LIMITS
     ) -> list[Outcome]:
         """Run the calls in order in one process image of the program; one outcome per call.
 
@@ -196,10 +196,13 @@ class Sandbox(Protocol):
         process. Raises `SandboxUnavailable` when the sandbox itself fails, `values.Unencodable`
         when an argument has no encoding.
         """
-        ...
+        return self.run_variants([program], calls, limits)[0]
 
     def run_variants(
-        self, programs: Sequence[Program], calls: Sequence[Invocation], limits: Limits = ...
+        self,
+        programs: Sequence[Program],
+        calls: Sequence[Invocation],
+        limits: Limits = DEFAULT_LIMITS,
     ) -> list[list[Outcome]]:
         """Run the same calls on many programs, several programs per process, for throughput.
 
@@ -222,6 +225,8 @@ class Sandbox(Protocol):
         """Kill everything; idempotent."""
         ...
 
-    def __enter__(self) -> Sandbox: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(self, *exc: object) -> None: ...
+    def __exit__(self, *exc: object) -> None:
+        self.close()

@@ -32,6 +32,7 @@ from refute.sandbox.contract import (
     Limits,
     Outcome,
     Program,
+    Sandbox,
     TimedOut,
 )
 from refute.sandbox.interpreter import Interpreter, this_interpreter
@@ -81,11 +82,11 @@ _Kind = tuple[tuple[str, ...], int, bool]
 """Key of a server: the modules that it has imported, its seed, and whether it is elsewhere."""
 
 
-class LocalSandbox:
+class LocalSandbox(Sandbox):
     """Runs programs on this machine, isolated as far as it allows (`protections`).
 
     Servers start on first use: a lean one, and another with numpy imported for programs that use
-    it. Implements `refute.sandbox.Sandbox`; one thread or task at a time.
+    it.
     """
 
     def __init__(
@@ -116,12 +117,6 @@ class LocalSandbox:
         self._owner = os.getpid()
         self._held: list[str] = []  # measures that the first server got
 
-    def __enter__(self) -> LocalSandbox:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Kill everything; idempotent."""
         self._leave_to_owner()
@@ -138,12 +133,6 @@ class LocalSandbox:
         """Return the isolation measures that hold here (starts the server). Raises
         `SandboxUnavailable`."""
         return dict(self._server(((), 0, False)).protections)
-
-    def run(
-        self, program: Program, calls: Sequence[Invocation], limits: Limits = DEFAULT_LIMITS
-    ) -> list[Outcome]:
-        """See `Sandbox.run`."""
-        return self.run_variants([program], calls, limits)[0]
 
     def run_variants(
         self,

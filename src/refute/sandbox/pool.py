@@ -138,9 +138,6 @@ def _give_up(ready: Any) -> None:
 # -- deadline --------------------------------------------------------------------------------------
 
 
-_DEFAULT = Limits()
-
-
 def end_after(seconds: float | None) -> float:
     """`time.monotonic()` when so many seconds are over; None: never.
 
@@ -151,8 +148,8 @@ def end_after(seconds: float | None) -> float:
 
 
 @dataclass(slots=True)
-class Timed:
-    """Implements `refute.sandbox.Sandbox` on top of another: what is not done in time is `NotRun`.
+class Timed(Sandbox):
+    """A sandbox on top of another: what is not done in time is `NotRun`.
 
     One place holds the promise in wall time, for calls that sleep, slow imports and busy machines.
     """
@@ -163,14 +160,11 @@ class Timed:
     spent: bool = False
     """True: something was not run for lack of time."""
 
-    def run(
-        self, program: Program, calls: Sequence[Invocation], limits: Limits = _DEFAULT
-    ) -> list[Outcome]:
-        """See `Sandbox.run`."""
-        return self.run_variants([program], calls, limits)[0]
-
     def run_variants(
-        self, programs: Sequence[Program], calls: Sequence[Invocation], limits: Limits = _DEFAULT
+        self,
+        programs: Sequence[Program],
+        calls: Sequence[Invocation],
+        limits: Limits = DEFAULT_LIMITS,
     ) -> list[list[Outcome]]:
         """See `Sandbox.run_variants`."""
         if self.deadline == math.inf:
@@ -211,97 +205,12 @@ class Timed:
     def close(self) -> None:
         """The sandbox belongs to the caller."""
 
-    def __enter__(self) -> Timed:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
 
 __all__ = ["AsyncSandbox", "InlineSandbox", "SandboxPool"]
 
 
 class AsyncSandbox(Protocol):
     """`Sandbox` for coroutines: any number of calls at once, results as there."""
-
-    async def run(
-        self, program: Program, calls: Sequence[Invocation], limits: Limits = ...
-    ) -> list[Outcome]:
-        """See `Sandbox.run`."""
-        ...
-
-    async def run_variants(
-        self, programs: Sequence[Program], calls: Sequence[Invocation], limits: Limits = ...
-    ) -> list[list[Outcome]]:
-        """See `Sandbox.run_variants`."""
-        ...
-
-    async def takes_code(self) -> bool:
-        """See `Sandbox.takes_code`."""
-        ...
-
-    async def do(self, job: Callable[[Sandbox], Result]) -> Result:
-        """Run `job` on a sandbox that no other job uses meanwhile, and return its result; it may
-        run twice."""
-        ...
-
-
-class InlineSandbox:
-    """One sandbox in this very thread, which waits for it; implements `AsyncSandbox`.
-
-    For a worker process, which has one problem at a time. It is not closed here.
-    """
-
-    def __init__(self, box: Sandbox) -> None:
-        self._box = box
-
-    async def run(
-        self, program: Program, calls: Sequence[Invocation], limits: Limits = DEFAULT_LIMITS
-    ) -> list[Outcome]:
-        """See `Sandbox.run`."""
-        return self._box.run(program, calls, limits)
-
-    async def run_variants(
-        self,
-        programs: Sequence[Program],
-        calls: Sequence[Invocation],
-        limits: Limits = DEFAULT_LIMITS,
-    ) -> list[list[Outcome]]:
-        """See `Sandbox.run_variants`."""
-        return self._box.run_variants(programs, calls, limits)
-
-    async def takes_code(self) -> bool:
-        """See `Sandbox.takes_code`."""
-        return takes_code(self._box)
-
-    async def do(self, job: Callable[[Sandbox], Result]) -> Result:
-        """See `AsyncSandbox.do`; it runs once."""
-        return job(self._box)
-
-
-def _local() -> Sandbox:
-    from refute.sandbox.local import LocalSandbox
-
-    return LocalSandbox()
-
-
-class SandboxPool:
-    """`size` sandboxes and as many threads; implements `AsyncSandbox`.
-
-    Sandboxes start on first use. One whose server died is replaced and the job run once more; when
-    the fresh one fails as well, `SandboxUnavailable` is raised. Use as a context manager, or call
-    `close`. A caller that is cancelled leaves its job to end by the job's own limits.
-    """
-
-    def __init__(self, size: int, make: Callable[[], Sandbox] = _local) -> None:
-        """`make`: makes a sandbox; called in the thread that will use it first."""
-        if size < 1:
-            raise ValueError(f"a pool of {size} sandboxes")
-        self._make = make
-        self._threads = ThreadPoolExecutor(size, thread_name_prefix="sandbox")
-        self._places = threading.BoundedSemaphore(size)
-        self._free: list[Sandbox] = []
-        self._closed = False
 
     async def run(
         self, program: Program, calls: Sequence[Invocation], limits: Limits = DEFAULT_LIMITS
@@ -318,13 +227,57 @@ class SandboxPool:
         """See `Sandbox.run_variants`."""
         return await self.do(lambda box: box.run_variants(programs, calls, limits))
 
-    async def protections(self) -> dict[str, bool]:
-        """See `Sandbox.protections`."""
-        return await self.do(lambda box: box.protections())
-
     async def takes_code(self) -> bool:
         """See `Sandbox.takes_code`."""
         return await self.do(takes_code)
+
+    async def do(self, job: Callable[[Sandbox], Result]) -> Result:
+        """Run `job` on a sandbox that no other job uses meanwhile, and return its result; it may
+        run twice."""
+        ...
+
+
+class InlineSandbox(AsyncSandbox):
+    """One sandbox in this very thread, which waits for it.
+
+    For a worker process, which has one problem at a time. It is not closed here.
+    """
+
+    def __init__(self, box: Sandbox) -> None:
+        self._box = box
+
+    async def do(self, job: Callable[[Sandbox], Result]) -> Result:
+        """See `AsyncSandbox.do`; it runs once."""
+        return job(self._box)
+
+
+def _local() -> Sandbox:
+    from refute.sandbox.local import LocalSandbox
+
+    return LocalSandbox()
+
+
+class SandboxPool(AsyncSandbox):
+    """`size` sandboxes and as many threads.
+
+    Sandboxes start on first use. One whose server died is replaced and the job run once more; when
+    the fresh one fails as well, `SandboxUnavailable` is raised. Use as a context manager, or call
+    `close`. A caller that is cancelled leaves its job to end by the job's own limits.
+    """
+
+    def __init__(self, size: int, make: Callable[[], Sandbox] = _local) -> None:
+        """`make`: makes a sandbox; called in the thread that will use it first."""
+        if size < 1:
+            raise ValueError(f"a pool of {size} sandboxes")
+        self._make = make
+        self._threads = ThreadPoolExecutor(size, thread_name_prefix="sandbox")
+        self._places = threading.BoundedSemaphore(size)
+        self._free: list[Sandbox] = []
+        self._closed = False
+
+    async def protections(self) -> dict[str, bool]:
+        """See `Sandbox.protections`."""
+        return await self.do(lambda box: box.protections())
 
     async def do(self, job: Callable[[Sandbox], Result]) -> Result:
         """Run `job` in a thread of the pool; it may run twice."""

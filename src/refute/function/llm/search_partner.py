@@ -109,18 +109,12 @@ async def _in_thread(job: Callable[[Sandbox], Result], box: AsyncSandbox) -> Res
     return await asyncio.to_thread(job, _Bridged(box, asyncio.get_running_loop()))
 
 
-class _Bridged:
+class _Bridged(Sandbox):
     """An `AsyncSandbox` as a `Sandbox` for a thread other than the event loop's."""
 
     def __init__(self, box: AsyncSandbox, loop: asyncio.AbstractEventLoop) -> None:
         self._box = box
         self._loop = loop
-
-    def run(
-        self, program: Program, calls: Sequence[Invocation], limits: Limits = _DEFAULT
-    ) -> list[Outcome]:
-        """See `Sandbox.run`."""
-        return self._wait(self._box.run(program, calls, limits))
 
     def run_variants(
         self, programs: Sequence[Program], calls: Sequence[Invocation], limits: Limits = _DEFAULT
@@ -142,9 +136,3 @@ class _Bridged:
 
     def close(self) -> None:
         """The sandboxes belong to somebody else."""
-
-    def __enter__(self) -> _Bridged:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
