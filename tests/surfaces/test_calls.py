@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from refute.doors.worker import Done, Failed, all_ended, call
+from refute.doors.worker import READY, Done, Failed, all_ended, call
 from tests.workspace.shops import FIX, make_repository
 
 from ..environments import with_packages
@@ -121,6 +122,23 @@ def test_a_call_that_is_given_up_ends_its_process(tmp_path: Path) -> None:
     while str(tmp_path) in working_folders() and time.monotonic() < end:
         time.sleep(0.05)
     assert str(tmp_path) not in working_folders()
+
+
+def test_calls_share_nothing_but_what_was_imported(tmp_path: Path) -> None:
+    """Each works in its folder, from this process's variables, also where the process that they are
+    copied from was killed."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.py").write_text(
+            f'def f():\n    """\n    >>> f()\n    {name!r}\n    """\n    return 0\n'
+        )
+    for name in ("one", "two", "two", "one"):
+        done = called("hunt", tmp_path / name, targets="a.py", n=1)
+        assert isinstance(done, Done), done
+        assert f"expected: {name!r}" in done.text
+        if name == "two":
+            os.kill(READY.process.pid, signal.SIGKILL)
+            READY.process.wait()
 
 
 def test_a_fix_is_applied_in_the_folder_and_outside_only_where_that_is_allowed(

@@ -96,7 +96,7 @@ def test_a_broken_recipe_is_told_and_tried_again_by_the_next_run(
     with pytest.raises(EnvironmentBroken, match="the next run tries again"):
         build_environment(THIS, [["pip", "/nonexistent/package-1.0-py3-none-any.whl"]])
     assert log.stat().st_mtime_ns == size
-    monkeypatch.setattr("refute.workspace.environment._SINCE", time.time() + 1)
+    monkeypatch.setenv("REFUTE_SINCE", str(time.time() + 1))
     with pytest.raises(EnvironmentBroken, match="nonexistent"):
         build_environment(THIS, [["pip", "/nonexistent/package-1.0-py3-none-any.whl"]])
     assert log.stat().st_mtime_ns > size

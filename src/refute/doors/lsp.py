@@ -21,7 +21,7 @@ from pygls.uris import to_fs_path
 from pygls.workspace import TextDocument
 
 from refute.diffing.trees import is_test
-from refute.doors.worker import CheckedFile, CheckedFunction, Failed, call
+from refute.doors.worker import READY, CheckedFile, CheckedFunction, Failed, call
 from refute.source.syntax import try_parse
 
 SOURCE = "refute"
@@ -259,4 +259,5 @@ def serve(**arguments: Any) -> None:
     # asyncio waits for ever if it is interrupted while it starts a process; a call's process ends
     # when this one is gone
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    READY.start()
     make_server(**arguments).start_io(reading, writing)

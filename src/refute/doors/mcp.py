@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from refute.core.parameters import nearest
 from refute.core.storage import parse_json
 from refute.doors.verbs import VERBS, writing
-from refute.doors.worker import Failed, Fault, all_ended, call
+from refute.doors.worker import READY, Failed, Fault, all_ended, call
 from refute.results import described
 
 _Context = ServerRequestContext[Any, Any]
@@ -222,4 +222,5 @@ def serve(root: Path, **how: Any) -> None:
             group.cancel_scope.cancel()
         await all_ended()
 
+    READY.start()
     asyncio.run(served())

@@ -1,9 +1,9 @@
 """One call of a verb in a process of its own, which can be cancelled: `call` starts it.
 
-The process, `python -m refute.doors.worker`, reads one line of JSON (`Request`) and writes lines of
-JSON (`Progress`, then `Done` or `Failed`) to what was its stdout; whatever else prints reaches
-stderr. When its stdin ends it stops: verbs over functions then return what they have, as on Ctrl-C.
-What does not stop in `GRACE` is killed.
+The process is a copy of one that has imported the verbs and has worked on no call (`Ready`). It
+reads one line of JSON (`Request`) and writes lines of JSON (`Progress`, then `Done` or `Failed`) to
+the socket of its call; whatever else prints reaches stderr. When the socket ends it stops: verbs
+over functions then return what they have, as on Ctrl-C. What does not stop in `GRACE` is killed.
 """
 
 from __future__ import annotations
@@ -15,11 +15,15 @@ import logging
 import os
 import re
 import signal
+import socket
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import fields, replace
+from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
@@ -50,6 +54,7 @@ class Request(Struct, frozen=True):
 
     verb: str
     arguments: dict[str, Any]
+    folder: str
     asked: dict[str, Any] = {}
     """Fields of `refute.models.asking.Asked`."""
     outside: bool = False
@@ -79,9 +84,35 @@ class Failed(Struct, frozen=True, tag="failed"):
 Event = Progress | Done | Failed
 
 
-def main() -> None:
-    """The process."""
+def be_ready() -> None:
+    """The process that calls are copied from: `python -m refute.doors.worker`, with the socket of
+    `Ready` as its stdin."""
+    from refute.doors.verbs import VERBS
+
+    for verb in VERBS.values():
+        _ = verb.run, verb.arguments
+    for module in ("function.methods.search", "results.text.functions"):  # most calls need them
+        import_module(f"refute.{module}")
     gc.set_threshold(200_000)  # as the command line
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(fileno=os.dup(0)) as door:
+        while fds := socket.recv_fds(door, 1, 1)[1]:
+            if not os.fork():
+                break
+            os.close(fds[0])
+        else:
+            return
+    os.setsid()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for number in (0, 1):
+        os.dup2(fds[0], number)
+    os.close(fds[0])
+    main()
+
+
+def main() -> None:
+    """A call."""
     os.environ[Variable.SINCE] = str(time.time())  # see `workspace.environment`
     wire = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what prints must not reach the protocol
@@ -101,6 +132,7 @@ def main() -> None:
     log.propagate = False
     event: Event
     try:
+        os.chdir(asked_for.folder)
         event = _answer(asked_for, tell, remarks)
     except KeyboardInterrupt:
         event = Failed("stopped", "stopped before there was a result")
@@ -110,6 +142,7 @@ def main() -> None:
     events.put(event)
     events.put(None)
     writer.join()
+    gc.freeze()  # the interpreter, which ends, need not look for cycles once more
 
 
 def _write(wire: BinaryIO, events: SimpleQueue[Event | None]) -> None:
@@ -274,7 +307,7 @@ _LONGEST = 256 << 20
 """Bytes of one event: documents of large folders are long."""
 _BEAT = 5.0
 """Seconds without news until a message says that the work continues."""
-_ENDING: set[asyncio.Task[int]] = set()
+_ENDING: set[asyncio.Task[None]] = set()
 Told = Callable[[float, str], Awaitable[None]]
 """Receives the seconds so far, and the progress of the work."""
 
@@ -295,20 +328,19 @@ async def call(
     """Run the verb in the folder `root`. After `seconds` it is asked to stop: verbs over functions
     return what they have. Cancelled, it is stopped too."""
     try:
-        process = await _started(root)
+        os.stat(root)
+        reading, writing = await asyncio.open_connection(sock=READY.copy(), limit=_LONGEST)
     except OSError as error:
         return Failed("unavailable", f"{root}: {error.strerror}")
-    assert process.stdin is not None
-    assert process.stdout is not None
     loop = asyncio.get_running_loop()
     start = loop.time()
-    stop = loop.call_later(seconds, process.stdin.close)
+    stop = loop.call_later(seconds, writing.write_eof)
     last = "working"
     try:
-        request = Request(verb, dict(arguments), dict(asked or {}), outside)
-        process.stdin.write(msgspec.json.encode(request) + b"\n")
+        request = Request(verb, dict(arguments), str(root), dict(asked or {}), outside)
+        writing.write(msgspec.json.encode(request) + b"\n")
         while True:
-            event = await _next_event(process.stdout)
+            event = await _next_event(reading)
             if isinstance(event, Done):
                 return event
             if isinstance(event, Failed):
@@ -317,8 +349,8 @@ async def call(
             await told(loop.time() - start, last)
     finally:
         stop.cancel()
-        process.stdin.close()  # which ends it: see `_watch`
-        ending = asyncio.create_task(process.wait())
+        writing.write_eof()  # which ends it: see `_watch`
+        ending = asyncio.create_task(_ended(reading, writing))
         _ENDING.add(ending)
         ending.add_done_callback(_ENDING.discard)
 
@@ -329,15 +361,56 @@ async def all_ended() -> None:
         await asyncio.wait(_ENDING)
 
 
-async def _started(root: Path) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        *start_module("refute.doors.worker"),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        cwd=root,
-        limit=_LONGEST,
-        start_new_session=True,  # the terminal's Ctrl-C is not for it
-    )
+async def _ended(reading: asyncio.StreamReader, writing: asyncio.StreamWriter) -> None:
+    """Wait until the process of a call is gone, with the last of its ends of the socket."""
+    with suppress(OSError):
+        while await reading.read(1 << 16):
+            pass
+    writing.close()
+
+
+class Ready:
+    """The process that calls are copied from, started anew where it ended or where this process's
+    variables, which it has, are others now."""
+
+    def __init__(self) -> None:
+        self._variables: dict[str, str] = {}
+        self._door: socket.socket | None = None
+
+    def start(self) -> None:
+        """Start it, so that it is ready when it is needed. Raises `OSError`."""
+        if self._door is not None:
+            self._door.close()
+        self._variables = dict(os.environ)
+        self._door, theirs = socket.socketpair()
+        with theirs:
+            self.process = subprocess.Popen(
+                start_module("refute.doors.worker"),
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                cwd="/",
+                start_new_session=True,  # the terminal's Ctrl-C is not for it
+            )
+
+    def copy(self) -> socket.socket:
+        """Have it make a process for one call: the call's socket. Raises `OSError`."""
+        if self._variables != os.environ:
+            self.start()
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                self._send(theirs)
+            except BrokenPipeError:
+                self.start()
+                self._send(theirs)
+        return ours
+
+    def _send(self, theirs: socket.socket) -> None:
+        assert self._door is not None
+        socket.send_fds(self._door, [b"x"], [theirs.fileno()])
+
+
+READY = Ready()
 
 
 async def _next_event(stream: asyncio.StreamReader) -> Event | None:
@@ -360,4 +433,4 @@ def _named(failed: Failed, limit: float | None) -> Failed:
 
 
 if __name__ == "__main__":
-    main()
+    be_ready()

@@ -41,8 +41,6 @@ _PASSED_ON = ("PIP_", "UV_", "SSL_", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "HT
 
 _BROKEN_FOR = 3600.0
 """Seconds for which a failed build is believed before it is tried again."""
-_SINCE = float(os.environ.setdefault(Variable.SINCE, str(time.time())))
-"""Start of the command, also in its worker processes: what failed before it is tried again."""
 
 _BUILD_SECONDS = 1200.0
 _ANY_TIME = "2999-01-01"
@@ -204,13 +202,15 @@ def _packages(python: Path) -> list[str]:
 
 
 def _raise_if_broken(broken: Path) -> None:
-    """A failed build is believed by the command that saw it fail; the next one tries again."""
+    """A failed build is believed by the command that saw it fail, and by its worker processes; the
+    next one tries again."""
+    since = float(os.environ.setdefault(Variable.SINCE, str(time.time())))
     try:
         seen = broken.stat().st_mtime
         message = broken.read_text()
     except OSError:
         return
-    if seen >= _SINCE and time.time() - seen < _BROKEN_FOR:
+    if seen >= since and time.time() - seen < _BROKEN_FOR:
         raise EnvironmentBroken(f"{message} (the next run tries again)")
     broken.unlink(missing_ok=True)
 
