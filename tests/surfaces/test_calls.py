@@ -135,7 +135,7 @@ def test_calls_share_nothing_but_what_was_imported(tmp_path: Path) -> None:
     for name in ("one", "two", "two", "one"):
         done = called("hunt", tmp_path / name, targets="a.py", n=1)
         assert isinstance(done, Done), done
-        assert f"expected: {name!r}" in done.text
+        assert f'expected: "{name}"' in done.text
         if name == "two":
             os.kill(READY.process.pid, signal.SIGKILL)
             READY.process.wait()

@@ -76,11 +76,10 @@ FIRST = 16  # offset of the first frame
 IMPORTING, CALLING, FULL = 0, 1, 2  # phases
 MOST_KINDS = 30  # of an exception
 
-replaying: Any = None
 loading: Any = None
 naming: Any = None
 observing: Any = None
-"""The modules `replay`, `loading`, `naming` and `observing`; the server sets them."""
+"""The modules `loading`, `naming` and `observing`; the server sets them."""
 
 _ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
 _SEQUENCES = frozenset({list, tuple, set, frozenset})
@@ -190,11 +189,11 @@ def _run_calls(
             elif kind == 1:
                 value = function(*build(arguments), **build(keywords))
             elif kind == 3:
-                value = replaying.replay(namespace, arguments, keywords, filename)
+                value = observing.replay(namespace, arguments, keywords, filename)
             elif kind == 5:
                 value = observing.observe(namespace, arguments, filename, codec)
             elif kind == 4:
-                value = replaying.runs(namespace, arguments, function)
+                value = observing.runs(namespace, arguments, function)
             else:
                 value = eval(compile(arguments, "<expression>", "eval"), namespace.__dict__)
             shape = type(value)

@@ -1,21 +1,33 @@
-"""Runs a scenario and tells what its last expression did: value, exception, effects, output, lines.
+"""Runs scenarios and sessions of doctest examples, and tells what they showed.
 
-Loaded by path inside the sandbox: standard library only. A scenario is a few statements and an
+Loaded by path inside the sandbox: standard library only. Of a scenario's last expression it tells
+value, exception, effects, output and lines. A scenario is a few statements and an
 expression over the module's names (`core.problems.Scenario`). Values are encoded where they are
 seen, by the codec, which reads objects by their fields and asks none of them whether it is equal to
 another. What the program does to this code is its own loss: the trusted side takes the record for
 what the program said of itself.
+
+A session runs as `doctest.DocTestRunner` runs it: one namespace (a copy of the module's globals),
+each example compiled as a `single` statement with the module's future features, `sys.displayhook`,
+stdout taken from `sys.stdout`, an exception told by its last line, and a failed example ends
+nothing. What an example wants is not known in here.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
+import functools
 import importlib
+import inspect
 import io
+import linecache
 import os
 import sys
+import traceback
 import types
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, Iterator, Tuple  # noqa: UP035
 
 from refute.sandbox.cleanup import inode, remove
 from refute.sandbox.states import defines, is_heap, mro_of, name_of
@@ -43,15 +55,9 @@ def observe(module: Any, scenario: tuple[Any, ...], filename: str, codec: Any) -
     `MemoryError` is the caller's: the process ends with it.
     """
     setup, expression, imports, lines, file = scenario
-    before, directory = os.getcwd(), f"scenario-{id(scenario):x}"
-    environment = dict(os.environ)
-    os.mkdir(directory)
-    made = inode(directory)
-    os.chdir(directory)
-    streams, printed = (sys.stdout, sys.stderr), io.StringIO()
-    sys.stdout = sys.stderr = printed
-    loop, trace = _Loop(), _Trace(file or filename, frozenset(lines))
-    try:
+    printed, loop, trace = io.StringIO(), _Loop(), _Trace(file or filename, frozenset(lines))
+    with _stage(f"scenario-{id(scenario):x}"), contextlib.closing(loop):
+        sys.stdout = sys.stderr = printed
         namespace = dict(module.__dict__)
         for name, place in imports:
             namespace[name] = _found(place)
@@ -65,14 +71,26 @@ def observe(module: Any, scenario: tuple[Any, ...], filename: str, codec: Any) -
                 return "setup", (index, _type_name(error), _message(error)), (), "", ()
         at = printed.tell()
         return _observed(expression, namespace, trace, filename, codec, loop, printed, at)
+
+
+@contextmanager
+def _stage(place: str) -> Iterator[None]:
+    """A directory of that name, which goes with what was made in it; streams, what the prompt shows
+    and the environment are put back afterwards."""
+    before, environment = os.getcwd(), dict(os.environ)
+    os.mkdir(place)
+    made = inode(place)
+    os.chdir(place)
+    streams = sys.stdout, sys.stderr, sys.displayhook
+    try:
+        yield
     finally:
-        loop.close()
-        sys.stdout, sys.stderr = streams
+        sys.stdout, sys.stderr, sys.displayhook = streams
         if dict(os.environ) != environment:
             os.environ.clear()
             os.environ.update(environment)
         os.chdir(before)
-        remove(directory, made)
+        remove(place, made)
 
 
 def _observed(
@@ -344,3 +362,107 @@ class _Trace:
             self.hit.add(frame.f_lineno)
         self.left -= 1
         return self._line if self.left > 0 and self.hit != self.lines else None
+
+
+# -- sessions --------------------------------------------------------------------------------------
+
+_FEATURES: Any = importlib.import_module("__future__")
+
+Shown = Tuple[str, "str | None", bool]  # noqa: UP006 (Python 3.8)
+"""Row of an example: what it printed; its exception's last line or None; whether it passed the
+program."""
+
+
+def replay(module: Any, steps: list[str], watched: int, filename: str) -> Any:
+    """Run `steps` in order; what the last `watched` of them showed (one: not in a list).
+
+    Files that they make lie in a directory of their own, which goes with them. `MemoryError` is
+    the caller's: the process ends with it.
+    """
+    shown: list[Shown] = []
+    namespace, flags = _names(module)
+    with _stage(f"session-{id(namespace):x}"):
+        for number, source in enumerate(steps):
+            code = functools.partial(compile, source, _name(number), "single", flags, True)
+            shown.append(_one(source, code, number, namespace, filename))
+    return shown[-1] if watched == 1 else shown[-watched:]
+
+
+def runs(module: Any, steps: list[str], function: Any) -> bool:
+    """Return whether running `steps` in order runs the function, a method or property as well."""
+    code = _code(function)
+    seen: list[str] = []
+
+    def look(frame: Any, event: str, given: Any) -> None:
+        if event == "call" and frame.f_code == code:  # equal where a module is imported twice
+            seen.append(event)
+
+    namespace, flags = _names(module)
+    with _stage(f"session-{id(namespace):x}"):
+        sys.setprofile(look)
+        try:
+            for number, source in enumerate(steps):
+                made = functools.partial(compile, source, _name(number), "single", flags, True)
+                _one(source, made, number, namespace, "")
+        finally:
+            sys.setprofile(None)
+    return bool(seen)
+
+
+def _code(function: Any) -> Any:
+    """The code of a function below its wrappers; of a property that of what it calls."""
+    for name in ("__func__", "fget", "func", "__wrapped__"):
+        inner = inspect.getattr_static(function, name, None)
+        if inner is not None and callable(getattr(function, name)):
+            return _code(getattr(function, name))
+    return getattr(function, "__code__", None)
+
+
+def _names(module: Any) -> tuple[dict[str, Any], int]:
+    """A copy of the module's names, and its future features as flags."""
+    namespace, flags = dict(module.__dict__), 0
+    for name in _FEATURES.all_feature_names:
+        feature = getattr(_FEATURES, name)
+        if name in namespace and namespace[name] is feature:
+            flags |= feature.compiler_flag
+    return namespace, flags
+
+
+def _name(number: int) -> str:
+    return f"<doctest [{number}]>"
+
+
+def _one(source: str, code: Any, number: int, namespace: dict[str, Any], filename: str) -> Shown:
+    printed, name = io.StringIO(), _name(number)
+    sys.stdout, sys.displayhook = printed, sys.__displayhook__
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    try:
+        exec(code(), namespace)
+    except MemoryError:
+        raise
+    except BaseException as error:
+        return _text(printed), _last_line(error), _passes(error, filename)
+    return _text(printed), None, False
+
+
+def _text(printed: io.StringIO) -> str:
+    """As `doctest` reads it: a last line that was not ended is ended."""
+    text = printed.getvalue()
+    return f"{text}\n" if text and not text.endswith("\n") else text
+
+
+def _last_line(error: BaseException) -> str:
+    lines = traceback.format_exception_only(type(error), error)
+    return lines[-1] if isinstance(error, SyntaxError) else "".join(lines)
+
+
+def _passes(error: BaseException, filename: str) -> bool:
+    """Return whether the program under test was on the way of the exception, after the last line of
+    an example (a callback that the example defines is the example's)."""
+    inside = False
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        inside = file == filename or (inside and not file.startswith("<doctest ["))
+        trace = trace.tb_next
+    return inside

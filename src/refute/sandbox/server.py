@@ -77,7 +77,6 @@ class Server:
         self.child = load_neighbour("child")
         states, tidy = load_neighbour("states"), load_neighbour("cleanup")
         self.values = load_neighbour("values", load_neighbour("nodes"), states)
-        self.child.replaying = load_neighbour("replay", tidy)  # type: ignore[attr-defined]
         self.child.naming = load_neighbour("naming")  # type: ignore[attr-defined]
         self.child.loading = load_neighbour("loading")  # type: ignore[attr-defined]
         self.child.observing = load_neighbour("observing", states, tidy)  # type: ignore[attr-defined]
