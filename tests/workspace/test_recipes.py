@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError
-from refute.workspace.infer import infer_recipe
-from refute.workspace.requirements import infer_requirements, name_of
+from refute.workspace.infer import infer_recipe, infer_requirements, name_of
 from refute_lab.swt.workspaces import environment_of, options_of, recipe_of_row
 
 SCRIPT = """#!/bin/bash

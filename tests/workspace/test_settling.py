@@ -8,13 +8,13 @@ import pytest
 
 from refute.errors import EnvironmentBroken, WorkspaceUnavailable
 from refute.workspace import interpreters
+from refute.workspace.infer import Requirements
 from refute.workspace.interpreters import (
     Asked,
     Settled,
     candidates,
     settle,
 )
-from refute.workspace.requirements import Requirements
 
 UNDATED = """error: No solution found when resolving dependencies
   cause: Because there are no versions of atomicwrites and you require atomicwrites>=1.0, we can

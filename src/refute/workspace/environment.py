@@ -22,6 +22,7 @@ from typing import Any
 from refute.core.starting import Variable
 from refute.core.storage import cache_folder, ensure, key_of
 from refute.errors import EnvironmentBroken, WorkspaceUnavailable
+from refute.workspace.infer import Requirements
 from refute.workspace.interpreters import (
     Asked,
     Settled,
@@ -32,7 +33,6 @@ from refute.workspace.interpreters import (
     uv_command,
 )
 from refute.workspace.local import InterpreterFacts, interpreter_facts
-from refute.workspace.requirements import Requirements
 
 _PASSED_ON = ("PIP_", "UV_", "SSL_", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "HTTP_PROXY",
               "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",

@@ -35,7 +35,16 @@ from refute.workspace.environment import (
     overlay_python,
     settled_environment,
 )
-from refute.workspace.infer import MOST_READ, Reader, infer_recipe, infer_runner, own_interpreter
+from refute.workspace.infer import (
+    MOST_READ,
+    Reader,
+    asked_by_build,
+    infer_recipe,
+    infer_requirements,
+    infer_runner,
+    name_of,
+    own_interpreter,
+)
 from refute.workspace.interpreters import candidates, is_here
 from refute.workspace.local import LocalBackend
 from refute.workspace.repositories import (
@@ -47,7 +56,6 @@ from refute.workspace.repositories import (
     hide_untracked,
     version_variables,
 )
-from refute.workspace.requirements import asked_by_build, infer_requirements, name_of
 from refute.workspace.snapshot import IDENTITY, checkout_root, clone_at, snapshot, with_built
 from refute.workspace.working_copy import WorkingCopy
 

@@ -18,8 +18,14 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from refute.errors import EnvironmentBroken, WorkspaceUnavailable
-from refute.workspace.infer import Reader, setup_argument, setup_cfg_option, toml_of
-from refute.workspace.requirements import Requirements, name_of
+from refute.workspace.infer import (
+    Reader,
+    Requirements,
+    name_of,
+    setup_argument,
+    setup_cfg_option,
+    toml_of,
+)
 
 RELEASED = {
     (3, 6): date(2016, 12, 23), (3, 7): date(2018, 6, 27), (3, 8): date(2019, 10, 14),
