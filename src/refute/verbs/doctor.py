@@ -145,36 +145,19 @@ def _clones() -> Iterator[Check]:
 
 
 def _interpreters() -> Iterator[Check]:
+    """Yield those that workspaces are built on, the newest first."""
+    from refute.errors import WorkspaceUnavailable
+    from refute.workspace.interpreters import RELEASED, find_interpreter
+
     yield Check("python", platform.python_version(), True, f"{sys.executable} (runs refute)")
-    seen = {platform.python_version()}
-    for path in _candidates():
-        version = _version(path)
-        if version is not None and version not in seen:
-            seen.add(version)
-            yield Check("python", version, True, str(path))
-
-
-def _candidates() -> Iterator[Path]:
-    """Interpreters under ~/.pyenv and on PATH, newest first; shims last."""
-    home = os.environ.get("HOME") or os.path.expanduser("~")
-    root = Path(os.environ.get("PYENV_ROOT") or Path(home, ".pyenv"))
-    found = [path / "bin" / "python" for path in (root / "versions").glob("*")]
-    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        if folder and Path(folder) != root / "shims":
-            found += Path(folder).glob("python[23].[0-9]*")
-            found.append(Path(folder) / "python3")
-    names = re.compile(r"python(\d(\.\d+)?)?")
-    usable = [p for p in found if names.fullmatch(p.name) and os.access(p, os.X_OK)]
-    yield from sorted(dict.fromkeys(usable), key=_numbers, reverse=True)
-
-
-def _numbers(path: Path) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", str(path))[:3])
-
-
-def _version(path: Path) -> str | None:
-    """Return the version that an interpreter prints; None when it does not run."""
-    return _first_line([str(path), "--version"], r"Python (\S+)")
+    for version in reversed(RELEASED):
+        name = "{}.{}".format(*version)
+        try:
+            path = find_interpreter(name)
+        except WorkspaceUnavailable:
+            continue
+        if os.path.realpath(path) != os.path.realpath(sys.executable):
+            yield Check("python", name, True, str(path))
 
 
 def _first_line(command: list[str], pattern: str) -> str | None:
@@ -190,7 +173,7 @@ def _first_line(command: list[str], pattern: str) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    match = re.search(pattern, f"{done.stdout}\n{done.stderr}")  # Python 2 says it on stderr
+    match = re.search(pattern, done.stdout)
     return match.group(1) if match and done.returncode == 0 else None
 
 
