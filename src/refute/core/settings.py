@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -134,22 +134,13 @@ def variables(verb: str, key: str) -> tuple[str, ...]:
     return (own,) if general in set(Variable) else (own, general)
 
 
-def held_settings(
-    verb: str,
-    declared: Iterable[Declared],
-    table: Table | None,
-    environment: Mapping[str, str] = os.environ,
-) -> list[Held]:
-    """Each option of a verb with the value that holds. Raises `InputError`, one line with the file
+def held_setting(verb: str, one: Declared, table: Table | None) -> Held:
+    """An option of a verb with the value that holds. Raises `InputError`, one line with the file
     and the key or the variable, for a value that does not fit."""
-    return [_held(verb, one, table, environment) for one in declared]
-
-
-def _held(verb: str, one: Declared, table: Table | None, environment: Mapping[str, str]) -> Held:
     for variable in variables(verb, one.key) if one.kind != "texts" else ():
-        if environment.get(variable):
-            _check(one, environment[variable], variable)
-            return Held(one, environment[variable], variable)
+        if value := os.environ.get(variable):
+            _check(one, value, variable)
+            return Held(one, value, variable)
     for values, path in () if table is None else _tables(table, verb, one):
         if one.key in values and one.in_files:
             assert table is not None
@@ -177,21 +168,18 @@ def _from_file(one: Declared, value: Any, table: Table, where: str) -> Any:
         raise InputError(f"{where} = {value!r:.60}: must be {words}")
     folder = table.file.parent
     if one.kind == "file":
-        value = _beside(folder, value)
+        value = os.path.relpath(folder / value)
     elif one.kind == "texts":
         value = tuple(_target(folder, part) for part in value)
     _check(one, value, where)
     return value
 
 
-def _beside(folder: Path, text: str) -> str:
-    return os.path.relpath(folder / text)
-
-
 def _target(folder: Path, text: str) -> str:
     """`FILE.py::f` and folders are found from the file's folder, dotted names as ever."""
     place, mark, name = text.partition("::")
-    return f"{_beside(folder, place)}{mark}{name}" if (folder / place).exists() else text
+    found = folder / place
+    return f"{os.path.relpath(found)}{mark}{name}" if found.exists() else text
 
 
 def _check(one: Declared, value: Any, where: str) -> None:
@@ -204,9 +192,7 @@ def _check(one: Declared, value: Any, where: str) -> None:
 # -- by name ---------------------------------------------------------------------------------------
 
 
-def set_by_name(
-    verb: str, table: Table | None, environment: Mapping[str, str] = os.environ
-) -> dict[str, tuple[Any, str]]:
+def set_by_name(verb: str, table: Table | None) -> dict[str, tuple[Any, str]]:
     """Return the settings for `--set`: name -> value and source; a text where the environment sets
     it.
 
@@ -221,7 +207,7 @@ def set_by_name(
                 raise InputError(f"{where}: must be a table of options")
             found |= {name: (value, f"{where}.{name}") for name, value in named.items()}
     for variable in reversed(variables(verb, SET)):
-        named = pairs_of(shlex.split(environment.get(variable, "")))
+        named = pairs_of(shlex.split(os.environ.get(variable, "")))
         found |= {name: (text, variable) for name, text in named.items()}
     return found
 

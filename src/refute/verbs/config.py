@@ -53,11 +53,11 @@ def held_by(verb: str) -> list[Held]:
 
 
 def _held(verb: str, table: Table | None) -> list[Held]:
-    from refute.core.settings import check_names, held_settings
+    from refute.core.settings import check_names, held_setting
 
     if table is not None:
         check_names(table, CONFIGURED, declared_options)
-    return held_settings(verb, declared_options(verb).values(), table)
+    return [held_setting(verb, one, table) for one in declared_options(verb).values()]
 
 
 def _set_by_name(verb: str, table: Table | None) -> list[Held]:
