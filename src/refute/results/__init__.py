@@ -20,8 +20,6 @@ from msgspec.json import schema_components
 
 from refute.errors import InputError
 
-__all__ = ["as_dict", "as_json", "described", "names", "schema"]
-
 _REF = re.compile(r'"#/\$defs/(\w+)"')
 
 

@@ -91,20 +91,6 @@ def exception_name(line: str) -> str:
     return line.split("\n", 1)[0].partition(":")[0].rpartition(".")[2]
 
 
-__all__ = [
-    "CHECKERS",
-    "Checker",
-    "Expected",
-    "equal",
-    "exception_name",
-    "expect",
-    "expect_test",
-    "matches",
-    "raised_as",
-    "shows",
-    "without_addresses",
-]
-
 RTOL = 1e-07
 FLOAT_ATOL = 1e-6
 

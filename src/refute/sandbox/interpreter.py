@@ -122,8 +122,6 @@ def _mapped(text: str) -> Iterator[str]:
                         yield path
 
 
-__all__ = ["OLDEST", "Interpreter", "this_interpreter"]
-
 OLDEST = (3, 8)
 """The server and what it loads are written for this version of Python and newer ones."""
 

@@ -49,8 +49,6 @@ from refute.sandbox.payloads import (
 )
 from refute.sandbox.pool import Waits, finished
 
-__all__ = ["ALL_MEASURES", "LocalSandbox"]
-
 ALL_MEASURES = frozenset({"namespaces", "landlock", "seccomp"})
 """Every layer of isolation that a machine may offer."""
 

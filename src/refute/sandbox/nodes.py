@@ -9,23 +9,6 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-__all__ = [
-    "BUILDERS",
-    "MAX_DEPTH",
-    "MAX_FRACTION_BITS",
-    "Incomplete",
-    "Iterated",
-    "MalformedValue",
-    "NDArray",
-    "Opaque",
-    "Record",
-    "Unencodable",
-    "decode",
-    "from_node",
-    "mapping_of",
-    "printable",
-]
-
 MAX_DEPTH = 150  # in plain Python recursion on both sides, whatever calls them
 MAX_FRACTION_BITS = 20_000  # reducing one takes quadratic time
 

@@ -206,9 +206,6 @@ class Timed(Sandbox):
         """The sandbox belongs to the caller."""
 
 
-__all__ = ["AsyncSandbox", "InlineSandbox", "SandboxPool"]
-
-
 class AsyncSandbox(Protocol):
     """`Sandbox` for coroutines: any number of calls at once, results as there."""
 

@@ -12,22 +12,6 @@ import struct
 import sys
 from typing import Any
 
-__all__ = [
-    "attributes",
-    "base_of",
-    "defines",
-    "held",
-    "is_heap",
-    "library_parts",
-    "library_place",
-    "module_of",
-    "mro_of",
-    "name_of",
-    "own_attributes",
-    "table_parts",
-    "told_by_repr",
-]
-
 
 def _reader(name: str) -> Any:
     """Reads an attribute of a class past its metaclass."""

@@ -164,8 +164,6 @@ def _first(ones: Sequence[Problem]) -> Problem:
     return replace(ones[0], others=len(ones) - 1 + sum(one.others for one in ones))
 
 
-__all__ = ["FORMATS", "formatted"]
-
 FORMATS = ("text", "json", "jsonl", "sarif", "junit", "github", "markdown", "html", "badge")
 """`text` and `json` are each verb's own; the others are made of its `Report`."""
 
