@@ -7,10 +7,10 @@ the module imports its neighbours. Values compare as in the sandbox (`refute.san
 from __future__ import annotations
 
 import ast
-import doctest
 import os
 import re
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -19,7 +19,7 @@ from refute.core.problems import Call, DoctestSession, Invocation, Scenario, Tru
 from refute.core.storage import write_output
 from refute.errors import InputError
 from refute.function.contract import FailingTest, Finding
-from refute.function.formatting import comparison, describe, has_nan, one_line
+from refute.function.formatting import describe, has_nan, one_line
 from refute.function.scenarios.bodies import Context, Parts, Style, body_of
 from refute.function.scenarios.observation import VARIES, Observation
 from refute.function.scenarios.sessions import imports_of
@@ -28,7 +28,7 @@ from refute.function.target import Module
 from refute.sandbox import Killed, Outcome, OutOfMemory, Returned, TimedOut
 from refute.sandbox.values import MalformedValue, printable
 from refute.source.literals import NotLiteral, needed_imports, parse_literal, source_of
-from refute.source.syntax import bound_names, parse_module, read_names, try_parse_statements
+from refute.source.syntax import bound_names, parse_module, try_parse_statements
 
 WIDTH = 100
 
@@ -128,8 +128,12 @@ class _Page:
         else:
             test = item.test
             if isinstance(test.call, DoctestSession) and isinstance(test.expected, Want):
-                shown = _shown(item.actual)
-                return session_body(test.call, test.expected, self.context.bound, shown)
+                try:
+                    seen = Observation("returned", stated_value(test.expected, item.actual))
+                    scenario = as_scenario(test.call, self.context.bound)
+                except NotLiteral:
+                    return session_body(test.call, test.expected)
+                return body_of(scenario, seen, "_module", style, "", self.context)
             scenario, seen = _scenario(test.call, function), Observation("returned", test.expected)
             if test.raises is not None:
                 seen = Observation("raised", error=test.raises)
@@ -215,153 +219,40 @@ def _imports_neighbours(module: Module) -> bool:
     return False
 
 
-def _shown(actual: Outcome) -> str | None:
-    """The output of a session's last line; None where there is none."""
-    if isinstance(actual, Returned):
-        try:
-            shown = actual.value
-        except MalformedValue:
-            return None
-        match shown:
-            case (str() as text, None, bool()):
-                return text
-    return None
-
-
 # -- doctest sessions ------------------------------------------------------------------------------
 
-ROOM = 96
-"""Columns of a line in the body."""
-_NONE = object()
 
-
-def session_body(
-    session: DoctestSession,
-    want: Want,
-    names: Collection[str],
-    shown: str | None = None,
-) -> Parts:
-    """The body that passes where `doctest` does, and fails for the code under test.
-
-    `names`: what the module binds, which is imported from ``_module``; its globals serve where the
-    session cannot run inside of a function; `shown`: the output that the code under test showed.
-    Where that is another value, values are compared, so that 3.0 passes for 3; else texts are.
-    """
+def as_scenario(session: DoctestSession, names: Collection[str]) -> Scenario:
+    """The session as a call with the statements before it. Raises `NotLiteral` where its last line
+    is no expression, or its lines would mean something else in a function. `names`: what the
+    module binds."""
     parsed = [try_parse_statements(step) for step in session.steps]
-    if any(body is None for body in parsed) or not _fits_a_function(session, parsed, names):
-        return _whole(session, want)
-    last = parsed[-1] or []
-    lines = ["\n".join(_code(step) for step in session.steps[:-1])] if parsed[:-1] else []
-    body = Parts(lines)
-    statements = [node for step in parsed for node in step or []]
-    used = read_names(*statements) & set(names) - bound_names(*statements)
-    body.imports = {f"from _module import {name}" for name in used}
-    if re.search(r"\bopen\(|\bPath\(|\bos\.", "".join(session.steps)):
-        body.fixtures += ["tmp_path: Path", "monkeypatch: pytest.MonkeyPatch"]
-        body.imports |= {"from pathlib import Path", "import pytest"}
-        body.lines.insert(0, "monkeypatch.chdir(tmp_path)")
-    code = _code(session.steps[-1])
-    noisy = any(isinstance(node, ast.Expr) for step in parsed[:-1] for node in step or [])
-    if want.raised is not None:
-        _raising(body, code, want)
-    elif want.text is None or (
-        len(last) == 1 and isinstance(last[0], ast.Assert) and not want.text
-    ):
-        body.lines.append(code)
-    elif len(last) == 1 and isinstance(last[0], ast.Expr):
-        _value(body, ast.unparse(last[0].value), want, noisy, shown)
-    else:
-        _printing(body, noisy)
-        body.lines.append(code)
-        body.lines.append(_same("capsys.readouterr().out", want, body))
-    return body
+    nodes = [node for step in parsed for node in step or []]
+    every = [one for node in nodes for one in ast.walk(node)]
+    words = {one.id for one in every if isinstance(one, ast.Name)}
+    last = nodes[-1] if nodes and None not in parsed else None
+    odd = words & {"_", "locals", "globals", "open", "print"} or bound_names(*nodes) & set(names)
+    kinds = (ast.Import, ast.ImportFrom, ast.Delete, ast.With)
+    if not isinstance(last, ast.Expr) or odd or any(isinstance(one, kinds) for one in every):
+        raise NotLiteral("the session runs at the top of a module")
+    return Scenario(ast.unparse(last.value), tuple(map(ast.unparse, nodes[:-1])))
 
 
-def _code(step: str) -> str:
-    """The step's source without its directives."""
-    return re.sub(r"\s*#\s*doctest:.*", "", step).rstrip()
-
-
-def _value(body: Parts, expression: str, want: Want, noisy: bool, shown: str | None) -> None:
-    prints = re.match(r"(?:pprint\.)?(?:print|pprint|pp)\(", expression)
+def stated_value(want: Want, actual: Outcome) -> Any:
+    """The value of builtin types that a session states as its text, in no other way, and that the
+    code does not return. Raises `NotLiteral`."""
     text = (want.text or "").removesuffix("\n")
-    if not want.options and not prints and "\n" not in text and _is_repr(text):
-        value = _literal(text)
-        if value is _NONE or shown is None or _literal(shown.removesuffix("\n")) in (_NONE, value):
-            body.lines.append(f"assert repr({expression}) == {source_of(text)}")
-        else:
-            op = "is" if value is None or isinstance(value, bool) else "=="
-            body.lines += comparison(expression, op, source_of(value), ROOM)
-        return
-    _printing(body, noisy)
-    if prints or not text:
-        body.lines.append(expression)
-        body.lines.append(_same("capsys.readouterr().out", want, body))
-        return
-    body.lines.append(f"value = {expression}")
-    body.lines.append('shown = "" if value is None else f"{value!r}\\n"')
-    body.lines.append(_same("capsys.readouterr().out + shown", want, body))
+    value = parse_literal(text)
+    if want.options or repr(value) != text or needed_imports(value) or has_nan(value):
+        raise NotLiteral("another value is shown so")
+    with suppress(NotLiteral, MalformedValue, TypeError, ValueError):
+        if isinstance(actual, Returned) and parse_literal(str(actual.value[0]).strip()) == value:
+            raise NotLiteral("only the text is another")
+    return value
 
 
-def _literal(text: str) -> Any:
-    """The value of builtin types that is shown so, and in no other way; `_NONE` for other texts."""
-    if not text:
-        return None
-    try:
-        value = parse_literal(text)
-    except NotLiteral:
-        return _NONE
-    plain = repr(value) == text and not needed_imports(value) and not has_nan(value)
-    return value if plain else _NONE
-
-
-def _is_repr(text: str) -> bool:
-    """Return whether this looks like what `repr` makes, not like words that were printed."""
-    try:
-        parse_literal(text)
-    except NotLiteral:
-        return re.fullmatch(r"[\w.]+\(.*\)|<.*>|[\[({].*[\])}]", text) is not None
-    return True
-
-
-def _printing(body: Parts, noisy: bool) -> None:
-    body.fixtures.append("capsys: pytest.CaptureFixture[str]")
-    body.imports.add("import pytest")
-    if noisy:
-        body.lines.append("capsys.readouterr()")
-
-
-def _same(got: str, want: Want, body: Parts) -> str:
-    text = source_of((want.text or "").replace("<BLANKLINE>", ""))
-    if not want.options:
-        return f"assert {got} == {text}"
-    body.imports.add("import doctest")
-    body.lines += [f"want = {source_of(want.text)}", f"got = {got}"]
-    return f"assert doctest.OutputChecker().check_output(want, got, {_flags(want.options)})"
-
-
-def _flags(options: int) -> str:
-    names = [name for name, flag in doctest.OPTIONFLAGS_BY_NAME.items() if options & flag]
-    return " | ".join(f"doctest.{name}" for name in names)
-
-
-def _raising(body: Parts, code: str, want: Want) -> None:
-    kind, _, message = (want.raised or "").rstrip("\n").partition(": ")
-    body.imports.add("import pytest")
-    body.lines += ["with pytest.raises(Exception) as caught:", indent(code, "    ")]
-    body.lines.append(f"assert caught.type.__name__ == {source_of(kind.rpartition('.')[2])}")
-    if want.options & doctest.IGNORE_EXCEPTION_DETAIL:
-        return
-    if want.options:
-        body.lines.append(
-            _same('f"{caught.value}\\n"', Want(f"{message}\n", None, want.options), body)
-        )
-    else:
-        body.lines.append(f"assert str(caught.value) == {source_of(message)}")
-
-
-def _whole(session: DoctestSession, want: Want) -> Parts:
-    """The session as text for `doctest` itself."""
+def session_body(session: DoctestSession, want: Want) -> Parts:
+    """The session as text for `doctest` itself, over the names of the module under test."""
     shown = want.text or ""
     if want.raised is not None:
         shown = f"Traceback (most recent call last):\n    ...\n{want.raised}"
@@ -379,7 +270,12 @@ def _whole(session: DoctestSession, want: Want) -> Parts:
             "test.examples = [last]",
         ]
     lines.append("assert doctest.DocTestRunner().run(test).failed == 0")
-    return Parts(lines, {"import doctest"})
+    body = Parts(lines, {"import doctest"})
+    if re.search(r"\bopen\(|\bPath\(|\bos\.", session.source):
+        body.fixtures += ["tmp_path: Path", "monkeypatch: pytest.MonkeyPatch"]
+        body.imports |= {"from pathlib import Path", "import pytest"}
+        body.lines.insert(0, "monkeypatch.chdir(tmp_path)")
+    return body
 
 
 def _block(text: str) -> str:
@@ -387,21 +283,3 @@ def _block(text: str) -> str:
     if "'''" in text:
         return source_of(text)
     return f"{'r' if chr(92) in text else ''}'''\n{text}'''"
-
-
-def _fits_a_function(
-    session: DoctestSession, parsed: Sequence[list[ast.stmt] | None], names: Collection[str]
-) -> bool:
-    """Return whether the lines mean in a function what they mean at the top of a module."""
-    for step in parsed:
-        for node in step or []:
-            for inner in ast.walk(node):
-                if isinstance(inner, ast.ImportFrom) and inner.names[0].name == "*":
-                    return False
-                if isinstance(inner, ast.Name) and inner.id in ("_", "locals", "globals"):
-                    return False
-                if isinstance(inner, ast.Global | ast.Nonlocal | ast.Delete):
-                    return False
-    bound = bound_names(*(node for step in parsed for node in step or []))
-    strings = any(mark in step for step in session.steps for mark in ('"""', "'''"))
-    return not bound & set(names) and not strings  # they would be indented with the code
