@@ -96,7 +96,7 @@ def put_into_project(tests: Iterable[PinnedTest]) -> dict[Path, str]:
         if not text:
             files[place.path] = test.text
             continue
-        new = insert(text, test.text, test.target, width=place.style.width)
+        new = insert(text, test.text, test.target)
         if new is not None:
             files[place.path] = new
             continue

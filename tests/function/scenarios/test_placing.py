@@ -123,11 +123,6 @@ def test_other():
             "from shop.cart import (\n    Cart,\n    total,\n)",
             "from shop.cart import (\n    Cart,\n    Empty,\n    total,\n)",
         ),
-        (
-            "from shop.cart import (total,\n                       Cart)",
-            "from shop.cart import (total,\n                       Cart,\n"
-            "                       Empty)",
-        ),
     ],
 )
 def test_an_import_grows_in_its_own_layout(before: str, after: str) -> None:

@@ -15,10 +15,9 @@ from pathlib import Path
 from textwrap import dedent, indent
 
 from refute.core.storage import parse_toml
-from refute.function.formatting import wrapped_imports
 from refute.function.project import imported_of, read_bounded, test_files
 from refute.function.scenarios.bodies import Style
-from refute.function.scenarios.writing import import_group
+from refute.source.imports import add_imports
 from refute.source.syntax import Function, bound_names, first_line, parse_module, readable_module
 
 
@@ -117,12 +116,11 @@ def _width(root: Path) -> int:
 
 # -- into a file -----------------------------------------------------------------------------------
 
-WIDTH = 88
 _FOR_TESTS = frozenset({"pytest", "hypothesis", "numpy"})
 _Import = ast.Import | ast.ImportFrom
 
 
-def insert(text: str, test_source: str, near: str, *, width: int = WIDTH) -> str | None:
+def insert(text: str, test_source: str, near: str) -> str | None:
     """The file with the one test of `test_source` (see `writing.render_test`), or None where it
     cannot be put there without breaking something: then it needs a file of its own.
 
@@ -134,7 +132,7 @@ def insert(text: str, test_source: str, near: str, *, width: int = WIDTH) -> str
     plain = text.replace("\r\n", "\n")
     try:
         tree, new = parse_module(plain), parse_module(test_source)
-        found = _inserted(plain, tree, test_source, new, near, width)
+        found = _inserted(plain, tree, test_source, new, near)
         if found is None or not _is_more(tree, parse_module(found)):
             return None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -147,13 +145,11 @@ def is_test_case(node: ast.ClassDef) -> bool:
     return any(ast.unparse(one).rpartition(".")[2].endswith("TestCase") for one in node.bases)
 
 
-def _inserted(
-    text: str, tree: ast.Module, source: str, new: ast.Module, near: str, width: int
-) -> str | None:
+def _inserted(text: str, tree: ast.Module, source: str, new: ast.Module, near: str) -> str | None:
     owner, test = _test_of(new)
     if test is None:
         return None
-    if all(_is_docstring(one) for one in tree.body):
+    if len(tree.body) == (ast.get_docstring(tree, clean=False) is not None):
         return "\n\n".join(one for one in (text.rstrip(), source) if one)
     imports = _lacking(tree, new)
     if imports is None:
@@ -179,7 +175,10 @@ def _inserted(
             head = head.replace(owner.name, title, 1)
             code = f"{head}\n{indent(code, '    ')}"
         _put_at_top_level(lines, tree, code, behind)
-    return _with_imports("\n".join(lines), imports, _own(new), width)
+    file = _File("\n".join(lines), _own(new))
+    for line in imports:
+        add_imports(file, line)
+    return file.text
 
 
 def _test_of(new: ast.Module) -> tuple[ast.ClassDef | None, ast.FunctionDef | None]:
@@ -272,26 +271,24 @@ def _put_at_top_level(
 # -- imports ---------------------------------------------------------------------------------------
 
 
-def _lacking(tree: ast.Module, new: ast.Module) -> list[tuple[str, str]] | None:
-    """(module, name) of what the file does not import yet, name "" for the module itself, with
-    "as"; None where one of the names means something else there."""
-    have: set[tuple[str, str, str]] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            continue
-        if isinstance(node, _Import):
-            have |= set(_imported(node))
+def _lacking(tree: ast.Module, new: ast.Module) -> list[str] | None:
+    """Import statements of what the file does not import yet; None where one of the names means
+    something else there."""
+    outer = [n for n in ast.walk(tree) if not isinstance(n, Function | ast.ClassDef)]
+    have = {part for node in outer if isinstance(node, _Import) for part in _imported(node)}
     bound = bound_names(tree)
-    lacking: list[tuple[str, str]] = []
+    lacking: list[str] = []
     for node in new.body:
-        if isinstance(node, _Import):
-            for module, name, known in _imported(node):
-                if (module, name, known) in have and known.partition(".")[0] in bound:
-                    continue
-                if known.partition(".")[0] in bound and not _same_package(module, name, have):
-                    return None
-                as_known = "" if known in (name, module) else f" as {known}"
-                lacking.append((module + ("" if name else as_known), name + as_known * bool(name)))
+        if not isinstance(node, _Import):
+            continue
+        for alias, (module, name, known) in zip(node.names, _imported(node), strict=True):
+            taken = known.partition(".")[0] in bound
+            if taken and (module, name, known) in have:
+                continue
+            if taken and not _same_package(module, name, have):
+                return None
+            shown = ast.unparse(alias)
+            lacking.append(f"from {module} import {shown}" if name else f"import {shown}")
     return lacking
 
 
@@ -309,102 +306,27 @@ def _imported(node: _Import) -> list[tuple[str, str, str]]:
     return [(module, one.name, one.asname or one.name) for one in node.names]
 
 
-def _with_imports(
-    text: str, lacking: Sequence[tuple[str, str]], own: frozenset[str], width: int
-) -> str:
-    """The text with these imports, one after the other."""
-    by_module: dict[str, list[str]] = {}
-    alone = [f"import {module}" for module, name in lacking if not name]
-    for module, name in lacking:
-        if name:
-            by_module.setdefault(module, []).append(name)
-    for module, names in by_module.items():
-        lines = text.split("\n")
-        old = next((one for one in _top_imports(text) if _can_grow(one, module, lines)), None)
-        if old is None:
-            alone.append(f"from {module} import {', '.join(sorted(names))}")
-            continue
-        assert isinstance(old, ast.ImportFrom)
-        lines[old.lineno - 1 : old.end_lineno] = _grown(lines, old, names, width).split("\n")
-        text = "\n".join(lines)
-    for line in sorted(alone, key=lambda one: (_group(one, own), _key(one))):
-        lines = text.split("\n")
-        at, before, after = _place_of(line, _top_imports(text), parse_module(text), own)
-        lines[at:at] = [*before, *wrapped_imports(line, width).split("\n"), *after]
-        text = "\n".join(lines)
-    return text
+class _File:
+    """A file of tests that imports are put into."""
 
+    def __init__(self, text: str, own: frozenset[str]) -> None:
+        self.text = text
+        self.own = own
 
-def _grown(lines: Sequence[str], old: ast.ImportFrom, names: Sequence[str], width: int) -> str:
-    """A statement with more names, in the order and the layout that it has."""
-    there = [ast.unparse(one) for one in old.names]
-    fresh = sorted({*names} - {*there})
-    both = sorted([*there, *fresh]) if there == sorted(there) else [*there, *fresh]
-    head = f"from {old.module} import "
-    rows = list(lines[old.lineno - 1 : old.end_lineno])
-    if len(rows) == 1:
-        return wrapped_imports(head + ", ".join(both), width)
-    if "\n".join(rows) == wrapped_imports(head + ", ".join(there), 0):
-        return wrapped_imports(head + ", ".join(both), 0)
-    last = old.names[-1]
-    column = min(one.col_offset for one in old.names if one.lineno == last.lineno)
-    at = last.lineno - old.lineno
-    row = rows[at].encode()
-    before, after = row[: last.end_col_offset].decode(), row[last.end_col_offset :].decode()
-    rows[at] = before + "".join(f",\n{' ' * column}{name}" for name in fresh) + after
-    return "\n".join(rows)
+    @property
+    def tree(self) -> ast.Module:
+        return parse_module(self.text)
 
+    @property
+    def lines(self) -> list[str]:
+        return [f"{line}\n" for line in self.text.split("\n")]
 
-def _top_imports(text: str) -> list[_Import]:
-    """The imports with which a file begins."""
-    tree = parse_module(text)
-    body = tree.body[1:] if tree.body and _is_docstring(tree.body[0]) else tree.body
-    found: list[_Import] = []
-    for node in body:
-        if not isinstance(node, _Import):
-            break
-        found.append(node)
-    return found
+    def is_own(self, package: str) -> bool:
+        return package in self.own
 
-
-def _is_docstring(node: ast.stmt) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
-
-
-def _can_grow(node: _Import, module: str, lines: Sequence[str]) -> bool:
-    """Return whether a statement imports from the module, and says nothing else."""
-    if not isinstance(node, ast.ImportFrom) or node.level or node.module != module:
-        return False
-    text = "\n".join(lines[node.lineno - 1 : node.end_lineno])
-    return not any(mark in text for mark in ("#", "*", ";", "\\"))
-
-
-def _place_of(
-    line: str, top: Sequence[_Import], tree: ast.Module, own: frozenset[str]
-) -> tuple[int, list[str], list[str]]:
-    """(line index, lines before, lines behind) of a new import, where isort would have it."""
-    if not top:
-        docstring = bool(tree.body) and _is_docstring(tree.body[0])
-        at = (tree.body[0].end_lineno or 0) if docstring else 0
-        return at, [""] if docstring else [], [] if docstring or not tree.body else ["", ""]
-    group = _group(line, own)
-    before = [one for one in top if _group(ast.unparse(one), own) <= group]
-    same = [one for one in before if _group(ast.unparse(one), own) == group]
-    for node in same:
-        if _key(line) < _key(ast.unparse(node)):
-            return node.lineno - 1, [], []
-    if before:
-        return before[-1].end_lineno or 0, [] if same else [""], []
-    return top[0].lineno - 1, [], [""]
-
-
-def _group(line: str, own: frozenset[str]) -> int:
-    name = line.split()[1].partition(".")[0]
-    return import_group(line, name if name in own or not name else "")
+    def splice(self, start: int, stop: int, lines: Sequence[str]) -> None:
+        old = self.text.split("\n")
+        self.text = "\n".join([*old[:start], *lines, *old[stop:]])
 
 
 def _own(new: ast.Module) -> frozenset[str]:
@@ -412,10 +334,6 @@ def _own(new: ast.Module) -> frozenset[str]:
     names = {module.partition(".")[0] for node in new.body if isinstance(node, _Import)
              for module, _, _ in _imported(node)}  # fmt: skip
     return frozenset(names - _FOR_TESTS - sys.stdlib_module_names)
-
-
-def _key(line: str) -> tuple[bool, str]:
-    return line.startswith("from"), line.split()[1].lower()
 
 
 # -- nothing lost ----------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from refute.function.scenarios.varying import unparsed
 from refute.source.literals import NotLiteral, read_literal
 from refute.source.syntax import bound_names, read_names
 
-__all__ = ["Context", "Style", "as_hypothesis", "import_group", "render_test"]
+__all__ = ["Context", "Style", "as_hypothesis", "render_test"]
 
 PLAIN = Style()
 UNKNOWN = Context()
@@ -72,11 +72,11 @@ def import_block(imports: Iterable[str], top: str, width: int) -> str:
     """Return import lines in groups: standard library, other packages, the project's `top`."""
     groups: list[list[str]] = [[], [], []]
     for line in sorted_imports(_joined(imports)):
-        groups[import_group(line, top)].append(wrapped_imports(line, width))
+        groups[_import_group(line, top)].append(wrapped_imports(line, width))
     return "\n\n".join("\n".join(one) for one in groups if one)
 
 
-def import_group(line: str, top: str) -> int:
+def _import_group(line: str, top: str) -> int:
     """Return the block of a file's imports that a line belongs to; `top`: the project's package."""
     name = line.split()[1].partition(".")[0]
     if name == top:

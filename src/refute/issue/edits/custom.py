@@ -40,8 +40,8 @@ from itertools import takewhile
 from textwrap import dedent
 
 from refute.issue.edits.definitions import Code, Definition, EditedModule, parsed_code, said
-from refute.issue.edits.imports import add_imports, after_imports
 from refute.issue.edits.tree import EditProblem, Tree, line_end
+from refute.source.imports import add_imports, after_imports
 from refute.source.syntax import first_line, parse_module
 from refute.workspace.patches import split_lines
 

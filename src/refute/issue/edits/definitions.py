@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from refute.issue.edits.imports import after_imports
 from refute.issue.edits.tree import EditProblem, Files, line_end
+from refute.source.imports import after_imports
 from refute.source.syntax import first_line, parse_module
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")

@@ -16,10 +16,10 @@ from pathlib import PurePosixPath
 
 from refute.core.methods import Bounds
 from refute.issue.edits.definitions import EditedModule, reindented
-from refute.issue.edits.imports import add_imports
 from refute.issue.edits.tree import EditProblem, Files, Tree, line_end
 from refute.issue.original import Original, TrialRun
 from refute.issue.snippet.script import Claim, Script, ScriptError, Seen, Value
+from refute.source.imports import add_imports
 from refute.source.syntax import readable_module
 from refute.workspace.contract import Failure, TestResult
 from refute.workspace.patches import is_test_file
