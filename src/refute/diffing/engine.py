@@ -61,7 +61,7 @@ class Usage:
     _read: dict[str, TestFile] = field(default_factory=dict)
 
     def of(self, module: Module, name: str, described: Described) -> Used:
-        """Return the uses of ``module:name`` in the tests and documents of the tree."""
+        """Return the uses of ``module:name`` in the tests and docstrings of the tree."""
         classes = classes_around(module.name, name, described)
         names = [name, *(place.partition(":")[2] for place in classes)]
         top = module.name.partition(".")[0]

@@ -1,4 +1,4 @@
-"""Scenarios carved from tests, doctests and documents."""
+"""Scenarios carved from tests and doctests."""
 
 from __future__ import annotations
 
@@ -158,23 +158,7 @@ def test_rows_fixtures_and_set_up() -> None:
     }
 
 
-def test_doctests_documents_and_awaited_calls() -> None:
-    document = """
-        Text:
-
-        >>> from shop import slug
-        >>> a = "x"
-        >>> slug(a)
-        'x'
-
-        ```python
-        from shop import Cart
-        cart = Cart(5)
-        cart.total()
-        ```
-        """
-    assert carved("slug", document, "README.md") == ["a = 'x'\nslug(a)"]
-    assert carved("Cart.total", document, "README.md") == ["cart = Cart(5)\ncart.total()"]
+def test_doctests_and_awaited_calls() -> None:
     assert carved("Cart.total", CART, "src/shop/cart.py") == [
         "cart = Cart(tax=1)\ncart.add('doc', 3)\ncart.total()"
     ]
@@ -209,7 +193,6 @@ def test_files_are_found_best_first_and_links_are_not_followed(tmp_path: Path) -
         "tests/test_other.py": "slug('a')",
         "tests/test_none.py": "nothing",
         "tests/conftest.py": "",
-        "docs/use.rst": ">>> slug('a')",
         "build/tests/test_cart.py": "slug('a')",
         "scripts/run.py": "slug('a')",
     }.items():
@@ -220,6 +203,4 @@ def test_files_are_found_best_first_and_links_are_not_followed(tmp_path: Path) -
     names = [str(path.relative_to(tmp_path)) for path in found]
     assert names[0] == "tests/conftest.py"
     assert names.index("tests/test_cart.py") < names.index("tests/test_other.py")
-    assert sorted(names[1:]) == [
-        "docs/use.rst", "shop/cart.py", "tests/test_cart.py", "tests/test_other.py"
-    ]  # fmt: skip
+    assert sorted(names[1:]) == ["shop/cart.py", "tests/test_cart.py", "tests/test_other.py"]

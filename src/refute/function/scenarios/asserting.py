@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import keyword
 import math
-import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -103,10 +102,6 @@ def _checks(
 def _object_checks(
     left: str, value: Opaque, bound: Collection[str], fields: Collection[str], depth: int
 ) -> Iterator[Check]:
-    source, imports = _library_source(value)
-    if source is not None:
-        yield Check(left, right=source, imports=imports)
-        return
     parts = dict(value.attributes)
     if tuple(parts) == ("name", "value") and value.type in bound and _is_name(parts["name"]):
         yield Check(left, right=f"{value.type}.{parts['name']}")
@@ -178,21 +173,6 @@ def _writable(check: Check) -> bool:
     except NotLiteral:
         return False
     return True
-
-
-def _library_source(value: Opaque) -> tuple[str | None, frozenset[str]]:
-    """Source of a value of the standard library that its `repr` tells."""
-    if value.attributes:
-        return None, frozenset()
-    match = re.fullmatch(r"(Pure)?(Posix|Windows)Path\('([^'\\]*)'\)", value.repr)
-    if match and value.type in ("PosixPath", "PurePosixPath"):
-        kind = "PurePosixPath" if match[1] else "Path"
-        imports = frozenset({f"from pathlib import {kind}"})
-        return f"{kind}({source_of(match[3])})", imports
-    match = re.fullmatch(r"UUID\('([0-9a-f-]+)'\)", value.repr)
-    if match and value.type == "UUID":
-        return f"UUID({source_of(match[1])})", frozenset({"from uuid import UUID"})
-    return None, frozenset()
 
 
 def _complete(check: Check, stated: bool) -> Check:

@@ -1,4 +1,4 @@
-"""Carve scenarios from what a project has: its tests, doctests and documents, never executed."""
+"""Carve scenarios from what a project has: its tests and doctests, never executed."""
 
 from __future__ import annotations
 
@@ -51,21 +51,6 @@ _COMMON = frozenset(
 )
 _BUILTINS = frozenset(dir(builtins))
 _FOR_TESTS = frozenset({"pytest", "unittest", "mock", "conftest"})
-_CALLED_BY_BUILTINS = {
-    f"__{name}__": name
-    for name in ("abs", "bool", "bytes", "dir", "float", "format", "hash", "int", "iter", "len",
-                 "next", "repr", "reversed", "round", "str")
-}  # fmt: skip
-"""Special method -> the built-in function that calls it on its first argument."""
-_OPERATORS: dict[str, type[ast.AST]] = {
-    "__add__": ast.Add, "__sub__": ast.Sub, "__mul__": ast.Mult, "__truediv__": ast.Div,
-    "__floordiv__": ast.FloorDiv, "__mod__": ast.Mod, "__pow__": ast.Pow, "__matmul__": ast.MatMult,
-    "__and__": ast.BitAnd, "__or__": ast.BitOr, "__xor__": ast.BitXor,
-    "__lshift__": ast.LShift, "__rshift__": ast.RShift,
-    "__eq__": ast.Eq, "__ne__": ast.NotEq, "__lt__": ast.Lt, "__le__": ast.LtE, "__gt__": ast.Gt,
-    "__ge__": ast.GtE, "__neg__": ast.USub, "__pos__": ast.UAdd, "__invert__": ast.Invert,
-}  # fmt: skip
-"""Special method -> the operator that calls it on its first operand."""
 
 
 class _NotCarved(ValueError):
@@ -95,12 +80,6 @@ class _Target:
     is_property: bool
     kin: frozenset[str]
     """Names of classes whose instances may have it."""
-
-    @property
-    def words(self) -> set[str]:
-        """Names of which a test that calls it has one."""
-        implied = self.last.startswith("__")
-        return {self.last, _CALLED_BY_BUILTINS.get(self.last, ""), self.owner if implied else ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +121,7 @@ def carve(
     shared = [one for one in read if one.name.endswith("conftest.py")]
     kin = frozenset(one.rpartition(":")[2].rpartition(".")[2] for one in targets)
     wanted = [_target(one, home, kin) for one in targets]
-    words = {word for one in wanted for word in one.words} - {""}
+    words = {one.last for one in wanted}
     found: dict[str, dict[str, _Found]] = {one.key: {} for one in wanted}
     for file_read in read:
         try:
@@ -163,7 +142,7 @@ def _read(name: str, text: str, top: str) -> TestFile:
     module = ".".join(inner).removesuffix(".__init__")
     own = bool(inner) and not any("test" in part and part != "testing" for part in inner[1:])
     try:
-        return read_file(name, text, module, own=own and name.endswith(".py"))
+        return read_file(name, text, module, own=own)
     except (RecursionError, MemoryError, ValueError):
         return TestFile(name, ast.Module([], []))
 
@@ -234,8 +213,6 @@ def _candidates(
 
 
 def _may_be(node: ast.expr, target: _Target) -> bool:
-    if target.owner and _implied(node, target.last) is not None:
-        return True
     match node:
         case ast.Call(func=ast.Name()):
             return not target.owner
@@ -244,26 +221,6 @@ def _may_be(node: ast.expr, target: _Target) -> bool:
         case ast.Attribute(attr=name):
             return name == target.last and target.is_property
     return False
-
-
-def _implied(node: ast.expr, method: str) -> ast.expr | None:
-    """The receiver of a special method that syntax calls: `x` of `repr(x)`, `x[0]`, `x()`."""
-    match node:
-        case ast.Call(func=ast.Name() | ast.Attribute() as receiver) if method == "__call__":
-            return receiver
-        case ast.Call(func=ast.Name(name), args=[receiver, *_]):
-            return receiver if name == _CALLED_BY_BUILTINS.get(method) else None
-        case ast.Subscript(value=receiver, ctx=ast.Load()):
-            return receiver if method == "__getitem__" else None
-        case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[receiver]):
-            return receiver if method == "__contains__" else None
-        case (
-            ast.Compare(left=receiver, ops=[op])
-            | ast.BinOp(left=receiver, op=op)
-            | ast.UnaryOp(operand=receiver, op=op)
-        ):
-            return receiver if type(op) is _OPERATORS.get(method) else None
-    return None
 
 
 def _rank(
@@ -276,8 +233,7 @@ def _rank(
         if place is None or _top(place) != home.top or place.rpartition(":")[2] != target.last:
             return None
         return _CERTAIN if place == target.key else _LIKELY
-    implied = _implied(node, target.last)
-    receiver = implied if implied is not None else getattr(func, "value", None)
+    receiver = getattr(func, "value", None)
     if receiver is None:
         return None
     made = _made_by(receiver, steps, index)
@@ -285,13 +241,8 @@ def _rank(
     if isinstance(made, ast.Constant | ast.List | ast.Dict | ast.Tuple | ast.Set | ast.JoinedStr):
         return None
     name = (place or "").rpartition(":")[2]
-    if name.split(".")[0] == target.owner and (implied is None or made is not receiver):
+    if name.split(".")[0] == target.owner:
         return _CERTAIN
-    if implied is not None:  # syntax that every class shares: only names tell whose method it is
-        labels = [_outermost(one).lower().replace("_", "") for one in (receiver, made)]
-        owner = target.owner.lower().strip("_")
-        alike = any(len(one) > 2 and (one in owner or owner in one) for one in labels)
-        return _LIKELY if alike and target.last != "__call__" else None
     if place is not None and not (":" in place and _top(place) == home.top):
         return None
     if name[:1].isupper():  # another class
@@ -563,11 +514,10 @@ LARGEST = 400_000
 _SKIPPED = frozenset(
     {"node_modules", "site-packages", "build", "dist", "__pycache__", "venv", "env"}
 )
-_DOCUMENTS = (".rst", ".md", ".txt")
 
 
 class TestIndex:
-    """The words of a package's tests, documents and own files, each read once."""
+    """The words of a package's tests and own files, each read once."""
 
     __test__ = False  # no test of pytest's
 
@@ -597,25 +547,23 @@ class TestIndex:
             own = bool(bare) and re.fullmatch(rf"tests?_{bare}|{bare}_tests?", path.stem)
             if found or own:
                 score = len(found) * 10 + min(sum(found), 30) + (50 if bare in path.stem else 0)
-                scored.append((-score / (1 + (path.suffix in _DOCUMENTS)), size, path))
+                scored.append((-score, size, path))
         return self._fixtures[:20] + [path for _, _, path in sorted(scored)[:MOST_FILES]]
 
 
 def _uses(project: Path, package: str) -> Iterator[Path]:
-    """Tests and documents of the project, and the package's own files."""
+    """Tests of the project, and the package's own files."""
     for folder, folders, files in os.walk(project):
         folders[:] = sorted(
             one for one in folders if not one.startswith(".") and one not in _SKIPPED
         )
         parts = Path(folder).relative_to(project).parts
         tests = any(re.fullmatch(r"tests?|testing|.*_tests?|tests?_.*", p) for p in parts)
-        shown = tests or any(p in ("doc", "docs", "examples", "example") for p in parts)
         for name in sorted(files):
             stem, end = os.path.splitext(name)
             own = package in (*parts, stem) or stem == "conftest" or TEST_FILE.fullmatch(name)
-            used = own if end == ".py" else stem.lower() == "readme"
             path = Path(folder, name)
-            if end in (".py", *_DOCUMENTS) and (shown or used) and not path.is_symlink():
+            if end == ".py" and (tests or own) and not path.is_symlink():
                 yield path
 
 

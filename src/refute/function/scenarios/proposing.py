@@ -27,15 +27,12 @@ from refute.function.scenarios.receivers import (
     Target,
     Texts,
     Tries,
-    function_returned,
     node_of,
     owner_of,
     pairs_of,
-    uses,
 )
 from refute.function.scenarios.varying import variations
 from refute.sandbox import Program, Sandbox
-from refute.sandbox.values import Incomplete
 from refute.source.literals import NotLiteral, read_literal
 from refute.source.syntax import bound_names, try_parse
 
@@ -98,13 +95,10 @@ def _numbers(scenario: Scenario) -> dict[_Place, float]:
 
 MOST_KEPT = 60
 """Scenarios that variations start from."""
-DEEPEST_RESULT, MOST_RESULTS = 2, 120
-"""Results of results that are used, and how many scenarios do so."""
 MOST_MISSES = 150
 """Proposals in a batch that are not new: then it is left as it is, until more is learnt."""
 MOST_BARREN = 6
 """Calls with an option that all raise: then it is seldom given."""
-DESCRIBING = frozenset({"__get__", "__set__", "__delete__"})
 MOST_WRONG = 5
 """Values of one kind that a parameter is given though none is what it is for."""
 
@@ -139,9 +133,7 @@ class Proposer:
     rng: Random = field(init=False)
     receivers: Receivers = field(init=False)
     _made: dict[tuple[str, str], Piece] = field(default_factory=dict)
-    _results: dict[str, int] = field(default_factory=dict)
-    """Source of a scenario whose result is used -> how many results deep it is itself."""
-    _uses: deque[Proposal] = field(default_factory=deque)
+    _without: deque[Proposal] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
         last = self.target.name.rpartition(".")[2]
@@ -204,8 +196,6 @@ class Proposer:
             tries.made += 1
             tries.good += good
             tries.returned += seen.kind == "returned"
-        if seen.kind == "returned" and isinstance(seen.value, Incomplete):
-            self._use(proposal, seen.value.type)
         new = seen.lines - self._lines
         if seen.answered and (new or (good == 1.0 and len(self._kept) < MOST_KEPT // 2)):
             self._lines |= new
@@ -220,22 +210,7 @@ class Proposer:
         tree = try_parse(setup[step]) if 0 <= step < len(setup) else None
         if tree is not None and isinstance(tree.body[0], ast.Expr):
             rest = (*setup[:step], *setup[step + 1 :])
-            self._uses.append(Proposal(replace(scenario, setup=rest)))
-
-    def _use(self, proposal: Proposal, kind: str) -> None:
-        """Have what a call returned used, since it cannot be compared itself."""
-        scenario = proposal.scenario
-        depth = self._results.get(scenario.source, 0)
-        if depth == DEEPEST_RESULT or len(self._results) > MOST_RESULTS:
-            return
-        node = self.target.node
-        for _ in range(depth + 1):
-            node = function_returned(node)
-        base = Piece(scenario.expression, scenario.imports, scenario.setup)
-        for use in uses(base, kind, node, self.builder, self.rng):
-            new = Scenario(use.source, use.setup, use.imports)
-            self._results[new.source] = depth + 1
-            self._uses.append(Proposal(new))
+            self._without.append(Proposal(replace(scenario, setup=rest)))
 
     # -- the stream --------------------------------------------------------------------------------
 
@@ -249,8 +224,8 @@ class Proposer:
             turn += 1
             fresh: list[Proposal] = []
             row = None
-            if self._uses and turn % 2:
-                yield self._uses.popleft()
+            if self._without and turn % 2:
+                yield self._without.popleft()
                 continue
             if turn % 3 != 2 or not (self._kept or self.known):
                 row = next(rows, None)
@@ -331,8 +306,6 @@ class Proposer:
         if receiver is None:
             return None
         variable = self.receivers.variable()
-        if name.rpartition(".")[2] in DESCRIBING:
-            return self._reached(receiver, row, choices)
         before, more = self.receivers.before(variable, row, turn)
         last = name.rpartition(".")[2]
         if signature.kind == "property":
@@ -345,24 +318,6 @@ class Proposer:
         # what pieces need comes behind the receiver, so that a failure tells whose it is
         return Proposal(
             Scenario(call.source, (*steps[:1], *setup, *steps[1:]), imports), tuple(choices)
-        )
-
-    def _reached(self, receiver: Piece, row: Row, choices: list[tuple[str, str]]) -> Proposal:
-        """Call a descriptor as Python does: by the attribute of a class that holds it, never with
-        an owner or an instance that nobody could give it."""
-        free = self.builder.namer.free
-        owner, it = free("Owner"), free("it")
-        kind = self.target.name.rpartition(".")[2]
-        made = f'{owner} = type("{owner}", (), {{"held": {receiver.source}}})'
-        value = row[list(row)[-1]] if row else Piece("None")
-        expression = {
-            "__set__": f'setattr({it}, "held", {value.source})',
-            "__delete__": f'delattr({it}, "held")',
-        }.get(kind, f"{it if self.rng.random() < 0.7 else owner}.held")
-        imports, setup = joined([receiver, value])
-        steps = (*setup, made, f"{it} = {owner}()")
-        return Proposal(
-            Scenario(expression, steps, imports), (*choices, ("receiver", receiver.source))
         )
 
 

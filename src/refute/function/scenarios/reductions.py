@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from typing import Any
 
 from refute.core.problems import Scenario
@@ -33,9 +32,7 @@ def tree_of(scenario: Scenario) -> ast.Module:
 
 def at(tree: ast.AST, path: Path) -> ast.AST:
     """The node at a path."""
-    found: object = tree
-    for step in path:
-        found = found[step] if isinstance(step, int) else getattr(found, step)  # type: ignore[index]
+    found = _found(tree, path)
     assert isinstance(found, ast.AST)
     return found
 
@@ -70,7 +67,7 @@ def _below(node: ast.AST, path: Path) -> Iterator[tuple[Path, ast.expr]]:
 
 
 def edited(tree: ast.Module, edits: Iterable[Edit]) -> ast.Module:
-    """A tree with all edits, whose paths are those of `tree`; what they leave alone is shared.
+    """A copy of a tree with all edits, whose paths are those of `tree`.
 
     Where two edits meet, the outer one, of two at the same place the first, counts.
     """
@@ -78,46 +75,47 @@ def edited(tree: ast.Module, edits: Iterable[Edit]) -> ast.Module:
     for edit in edits:
         for path, new in edit:
             places.setdefault(path, new)
-    copies: dict[Path, Any] = {(): copy.copy(tree)}
-    holes: dict[Path, set[int]] = {}
+    module = _copied(tree)
+    holes: dict[Path, set[str | int]] = {}
     for path, new in places.items():
         if any(path[:length] in places for length in range(1, len(path))):
             continue
-        last = path[-1]
-        if new is None and isinstance(last, int):
+        holder, last = _found(module, path[:-1]), path[-1]
+        if new is None:
             holes.setdefault(path[:-1], set()).add(last)
+        elif isinstance(last, int):
+            holder[last] = new
         else:
-            _put(_own(path[:-1], copies), last, new)
-    for path in holes:  # before an index changes its meaning
-        _own(path, copies)
-    for path, dropped in sorted(holes.items(), key=lambda one: -len(one[0])):
-        items = copies[path]
+            setattr(holder, last, new)
+    lists = [(_found(module, path), dropped) for path, dropped in holes.items()]
+    for items, dropped in lists:
         items[:] = [one for index, one in enumerate(items) if index not in dropped]
-        if not items and isinstance(_own(path[:-1], copies), ast.Set):  # which has no display
-            _put(_own(path[:-2], copies), path[-2], ast.Call(_SET, [], []))
-    module = copies[()]
-    assert isinstance(module, ast.Module)
     return module
 
 
-_SET = ast.Name("set", ast.Load())
+def _copied(tree: ast.Module) -> ast.Module:
+    made = copy.copy(tree)
+    left: list[Any] = [made]
+    while left:
+        node = left.pop()
+        for name, inner in ast.iter_fields(node):
+            if isinstance(inner, list):
+                new: Any = [copy.copy(one) for one in inner]
+                left += [one for one in new if isinstance(one, ast.AST)]
+            elif isinstance(inner, ast.AST):
+                new = copy.copy(inner)
+                left.append(new)
+            else:
+                continue
+            setattr(node, name, new)
+    return made
 
 
-def _own(path: Path, copies: dict[Path, Any]) -> Any:
-    """The copy's own node or list at a path."""
-    if path not in copies:
-        above, last = _own(path[:-1], copies), path[-1]
-        old = above[last] if isinstance(last, int) else getattr(above, last)
-        copies[path] = copy.copy(old)
-        _put(above, last, copies[path])
-    return copies[path]
-
-
-def _put(holder: Any, last: str | int, new: Any) -> None:
-    if isinstance(last, int):
-        holder[last] = new
-    else:
-        setattr(holder, last, new)
+def _found(tree: Any, path: Path) -> Any:
+    """The node or the list at a path."""
+    for step in path:
+        tree = tree[step] if isinstance(step, int) else getattr(tree, step)
+    return tree
 
 
 # -- size ------------------------------------------------------------------------------------------
@@ -345,45 +343,6 @@ def zeros(tree: ast.Module) -> list[Edit]:
         if zero is not None:
             found.append(((path, zero),))
     return found
-
-
-def merged(tree: ast.Module) -> list[Edit]:
-    """Two items side by side as one, their sum or concatenation; no item in two of these."""
-    found: list[Edit] = []
-    taken: set[Path] = set()
-    for (one, first), (other, second) in pairwise(_leaves(tree)):
-        a, b = value_of(first), value_of(second)
-        beside = one[:-1] == other[:-1] and one[-2:-1] == ("elts",)
-        if not beside or one in taken or type(a) is not type(b):
-            continue
-        if isinstance(a, int) and isinstance(b, int):
-            found.append(((one, number(a + b)), (other, None)))
-            taken.add(other)
-        elif isinstance(a, str) and isinstance(b, str):
-            found.append(((one, ast.Constant(a + b)), (other, None)))
-            taken.add(other)
-    return found
-
-
-def balanced(tree: ast.Module) -> list[Edit]:
-    """Of two whole numbers one after the other all in one and 0 in the other, and both less by the
-    same amount."""
-    found: list[Edit] = []
-    for (one, first), (other, second) in pairwise(_leaves(tree)):
-        a, b = value_of(first), value_of(second)
-        if type(a) is not int or type(b) is not int or not (a or b):
-            continue
-        if a and b:
-            found.append(((one, number(0)), (other, number(a + b))))
-            found.append(((one, number(a + b)), (other, number(0))))
-        least = min(a, b, key=abs)
-        for less in (a, b, least - 1 if least > 0 else least + 1, least // 2):
-            found.append(((one, number(a - less)), (other, number(b - less))))
-    return found
-
-
-def _leaves(tree: ast.Module) -> list[tuple[Path, ast.expr]]:
-    return [(path, node) for path, node in expressions(tree) if is_leaf(node)]
 
 
 def number(value: int | float) -> ast.expr:

@@ -1,4 +1,4 @@
-"""Read test files and documents as sessions: the steps that a test takes, in order.
+"""Read test files and docstrings as sessions: the steps that a test takes, in order.
 
 A session of a test holds its module's statements, those of its class and `setUp`, of the fixtures
 that it asks for, and its own; each row of `parametrize` makes one. Nothing is executed.
@@ -9,11 +9,9 @@ from __future__ import annotations
 import ast
 import copy
 import doctest
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, product
-from textwrap import dedent
 
 from refute.source.syntax import Function, readable_module, try_parse_statements
 
@@ -35,12 +33,6 @@ _LOOKING = frozenset(
     {"print", "len", "repr", "str", "isinstance", "type", "id", "bool", "hash", "callable",
      "hasattr", "getattr", "int", "float", "tuple", "frozenset", "issubclass", "vars", "dir"}
 )  # fmt: skip
-_CODE = re.compile(
-    r"^```\s*(?:py|python|python3|pycon)\b[^\n]*\n(?P<fenced>.*?)^```"
-    r"|^( *)\.\. (?:code-block|code|sourcecode|testcode|ipython)::\s*(?:python|py)?3?[^\n]*\n"
-    r"(?P<indented>(?:\2 +[^\n]*\n|[ \t]*\n)+)",
-    re.M | re.S,
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,19 +71,13 @@ class TestFile:
     scope: Scope = field(default_factory=Scope)
     fixtures: dict[str, Function] = field(default_factory=dict)
     documents: list[tuple[Scope, list[ast.stmt]]] = field(default_factory=list)
-    """The examples of each docstring or document."""
+    """The examples of each docstring."""
     __test__ = False  # no test of pytest's
 
 
 def read_file(name: str, text: str, module: str = "", *, own: bool = False) -> TestFile:
-    """Read a Python file or a document. `module`: its dotted name, "" where it has none; `own`: it
+    """Read a Python file. `module`: its dotted name, "" where it has none; `own`: it
     is a module under test, of which only docstrings count."""
-    if not name.endswith(".py"):
-        body = _examples(text)
-        for block in _CODE.finditer(text):
-            code = block["fenced"] or dedent(block["indented"] or "")
-            body += [] if ">>>" in code else try_parse_statements(code) or []
-        return TestFile(name, ast.Module([], []), documents=[(Scope(imports_of(body)), body)])
     tree = readable_module(text)
     package = module if name.endswith("__init__.py") else module.rpartition(".")[0]
     read = TestFile(name, tree, Scope(imports_of([tree], package)))

@@ -17,26 +17,7 @@ from refute.sandbox.values import crosses
 from refute.source.literals import read_literal, source_of
 from refute.source.syntax import parse_expression, parse_module
 
-_MARKS = (
-    " ",
-    "-",
-    "_",
-    ".",
-    ",",
-    ":",
-    "/",
-    "=",
-    "[",
-    "]",
-    "(",
-    ")",
-    "<",
-    ">",
-    "\n",
-    "0",
-    "1.5",
-    "é",
-)
+_MARKS = (*" -_.,:/=[]()<>\n0é", "1.5")
 
 
 def parsed(scenario: Scenario) -> list[ast.stmt]:
