@@ -32,7 +32,6 @@ from refute.diffing.revisions import Tree
 from refute.diffing.sides import Side, Sides
 from refute.function.scenarios.carving import (
     TestIndex,
-    called_on_instances,
     carve,
     classes_around,
     instances_of,
@@ -44,9 +43,6 @@ from refute.function.scenarios.proposing import Proposal, Proposer, Target
 from refute.function.scenarios.sessions import TestFile
 from refute.function.scenarios.shrinking import shrink
 from refute.sandbox import Limits
-
-FEW = 4
-"""Calls of a method in tests, below which instances that tests make otherwise are called too."""
 
 Used = tuple[list[Scenario], dict[str, tuple[Piece, ...]]]
 """Scenarios of a callable, and expressions for instances of the classes that it wants."""
@@ -71,11 +67,7 @@ class Usage:
         target = f"{module.name}:{name}"
         wanted = [target, *classes]
         found = carve(files, wanted, module=module.name, text=module.text, known=self._read)
-        scenarios = list(found[target])
-        if len(scenarios) < FEW:
-            made = {place: found[place] for place in classes}
-            scenarios += called_on_instances(target, described, made)
-        return scenarios, instances_of(classes, found)
+        return list(found[target]), instances_of(classes, found)
 
     def written(
         self, module: Module, name: str, files: Sequence[tuple[str, str]]

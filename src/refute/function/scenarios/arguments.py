@@ -37,40 +37,11 @@ _HOMES = frozenset({"builtins", "collections.abc", "typing"})
 _BUILTIN_ATTRIBUTES = tuple(
     frozenset(dir(kind)) for kind in (str, list, dict, int, float, bytes, set, tuple)
 )
-_MOMENTS = ("datetime:datetime", "datetime:date")
-_ERRORS = ("builtins:BaseException",)
-_STREAMS = ("io:StringIO", "io:BytesIO")
-_LIBRARY_NAMES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("dt", "datetime", "date", "when", "timestamp"), _MOMENTS),
-    **dict.fromkeys(("delta", "timedelta", "td"), ("datetime:timedelta",)),
-    **dict.fromkeys(("tz", "tzinfo", "timezone"), ("datetime:tzinfo",)),
-    **dict.fromkeys(("exc", "err", "error", "exception", "excvalue"), _ERRORS),
-    **dict.fromkeys(("fp", "fileobj", "stream", "buf", "buffer"), _STREAMS),
-}
-"""Usual meanings of parameters of which nobody says more."""
 STRAYING = 0.1
 """Share of rows with an argument of any type: what code does with it may be what changed."""
 MOST_MENTIONED = 40
 FIRST = 3
 """Rows of required arguments before the first one with an option."""
-KINDS: dict[str, TypeHint] = {
-    "number": ("union", [("class", "builtins:int", []), ("class", "builtins:float", [])]),
-    "text": ("class", "builtins:str", []),
-    "bytes": ("class", "builtins:bytes", []),
-    "list": ("class", "builtins:list", []),
-    "tuple": ("class", "builtins:tuple", []),
-    "dict": ("class", "builtins:dict", []),
-    "callable": ("callable",),
-}
-"""Kinds of values for a parameter of which nobody says what it takes, each with its type."""
-_FIRST = {"[": "list", "(": "tuple", "{": "dict", '"': "text", "'": "text", "-": "number"}
-
-
-def kind_of(source: str) -> str:
-    """Return the member of `KINDS` that an expression begins like; "" for others."""
-    if source[:2] in ("b'", 'b"'):
-        return "bytes"
-    return "number" if source[:1].isdigit() else _FIRST.get(source[:1], "")
 
 
 def constants_of(*nodes: ast.AST) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -144,7 +115,7 @@ def _rows_with_option(
 def _several(pieces: Sequence[Piece], rng: Random) -> Piece:
     """One to three arguments, of one kind where that is known."""
     first = rng.choice(pieces)
-    alike = [one for one in pieces if kind_of(one.source) == kind_of(first.source)]
+    alike = [one for one in pieces if one.source[:1] == first.source[:1]]
     chosen = [first, *rng.choices(alike, k=rng.choice((0, 1, 1, 2)))]
     imports, setup = joined(chosen)
     return Piece(", ".join(one.source for one in chosen), imports, setup)
@@ -247,11 +218,9 @@ def _checked_types(node: Function, name: str, builder: Builder) -> Iterator[str]
 
 
 def _named_alike(name: str, builder: Builder) -> Iterator[str]:
-    """Ids of the classes that the parameter's name spells: `base_cart` for `Cart`, `BaseCart`; or
-    stands for by habit: `dt`."""
+    """Ids of the classes that the parameter's name spells: `base_cart` for `Cart`, `BaseCart`."""
     words = re.sub(r"\d+$", "", name).lower().split("_")
     joined = "".join(words)
-    yield from _LIBRARY_NAMES.get(joined, _LIBRARY_NAMES.get(words[-1], ()))
     places = builder.described.places
     for label in places:
         if label.lower() == joined:

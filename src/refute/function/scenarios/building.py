@@ -225,9 +225,6 @@ class Builder:
             if method.kind in ("class", "static") and self._gives(method, info, label):
                 whole = self.namer.name(f"{info.id}.{label}")
                 ways.append(self.calls(whole, method, depth, 3))
-        for maker in self.described.makers:
-            if maker.made == info.id and len(ways) < 8:
-                ways.append(self.calls(self.namer.name(maker.place), maker.signature, depth, 2))
         below = [
             self.described.classes[one]
             for one in info.subclasses[:6]

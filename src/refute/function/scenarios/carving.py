@@ -16,7 +16,6 @@ from pathlib import Path
 from refute.core.problems import Scenario
 from refute.function.project import TEST_FILE
 from refute.function.scenarios.described import (
-    KEYWORD_ONLY,
     Described,
     Signature,
     TypeHint,
@@ -38,7 +37,7 @@ from refute.source.syntax import (
     readable_module,
 )
 
-__all__ = ["TestIndex", "called_on_instances", "carve", "classes_around", "instances_of"]
+__all__ = ["TestIndex", "carve", "classes_around", "instances_of"]
 
 MOST_FOUND = 400
 """Scenarios of one target that the best are chosen from."""
@@ -433,10 +432,6 @@ class _Writer(ast.NodeTransformer):
 MOST_CLASSES = 12
 MOST_INSTANCES = 6
 """Of one class."""
-MOST_CALLS = 12
-"""Of a method, on instances that tests make for something else."""
-_ANY_VALUES = ("'a'", "0", "None")
-"""Stand for arguments at first: the search varies them."""
 
 
 def classes_around(module: str, name: str, described: Described) -> list[str]:
@@ -476,34 +471,6 @@ def instances_of(
         if pieces:
             found[place] = pieces
     return found
-
-
-def called_on_instances(
-    place: str, described: Described, scenarios: Mapping[str, Sequence[Scenario]]
-) -> list[Scenario]:
-    """Return calls of a method (or property) at ``pkg.mod:Class.name`` on instances of its class,
-    or of subclasses, as tests make them: for those that no test calls in a way that is seen."""
-    module, _, qualname = place.partition(":")
-    owner, _, last = qualname.rpartition(".")
-    signature, cls = described.names.get(qualname), described.classes.get(f"{module}:{owner}")
-    if signature is None or cls is None or signature.kind not in ("method", "property"):
-        return []
-    found: dict[str, Scenario] = {}
-    for one in (cls.id, *cls.subclasses):
-        for made in scenarios.get(one, ())[:MOST_INSTANCES]:
-            name = next(n for n in ("made", "made_", "made__") if n not in made.source)
-            value = _ANY_VALUES[len(found) % len(_ANY_VALUES)]
-            given = [
-                f"{p.name}={value}" if p.kind == KEYWORD_ONLY else value for p in signature.required
-            ]
-            call = f"{name}.{last}"
-            if signature.kind == "method":
-                call = f"{name if last == '__call__' else call}({', '.join(given)})"
-            setup = (*made.setup, f"{name} = {made.expression}")
-            scenario = Scenario(call, setup, made.imports)
-            if len(found) < MOST_CALLS:
-                found.setdefault(scenario.source, scenario)
-    return list(found.values())
 
 
 # -- files -----------------------------------------------------------------------------------------

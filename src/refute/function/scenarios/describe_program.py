@@ -50,7 +50,6 @@ def describe(module_name, names, top):
         "names": found,
         "classes": {key: one for key, one in done.items() if one},
         "places": {name: ids for name, ids in world.by_name.items() if len(ids) <= 8},
-        "makers": world.makers(),
         "tables": _tables(module),
     }
 
@@ -75,7 +74,6 @@ class _World:
         self.by_name = {}
         self.known = {}
         self.wanted = []
-        self.functions = []
         for name, module in sorted(sys.modules.items(), key=lambda pair: str(pair[0])):
             if module is None or not (name == top or name.startswith(top + ".")):
                 continue
@@ -83,8 +81,6 @@ class _World:
                 if isinstance(value, type) and _own(value, name):
                     self.by_name.setdefault(value.__name__, []).append(_id(value))
                     self.want(value)
-                elif isinstance(value, types.FunctionType) and value.__module__ == name:
-                    self.functions.append(value)
 
     def want(self, kind):
         """Note a class that is to be described, once."""
@@ -92,25 +88,6 @@ class _World:
         if key not in self.known and _found(key) is kind:
             self.known[key] = kind
             self.wanted.append(kind)
-
-    def makers(self):
-        """Public functions that say that they return a class of the package: (id, signature)."""
-        made = []
-        for function in self.functions[:2000]:
-            said = function.__annotations__.get("return") if function.__annotations__ else None
-            if said is None or function.__name__.startswith("_"):
-                continue
-            try:
-                returned = _type_of(said, function, self, 0)
-                if returned[0] == "class" and returned[1] in self.known:
-                    key = f"{function.__module__}:{function.__qualname__}"
-                    if _found(key) is function:
-                        made.append((key, returned[1], _signature(function, self)))
-            except BaseException:
-                continue
-            if len(made) >= 100:
-                break
-        return made
 
 
 def _own(kind, module_name):

@@ -8,17 +8,18 @@ what reached something new. Pieces that turn out to be of no use are drawn less 
 from __future__ import annotations
 
 import ast
+import math
+import re
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
 
 from refute.core.problems import Scenario
-from refute.function.scenarios.arguments import KINDS, Row, kind_of, rows_for
+from refute.function.scenarios.arguments import Row, rows_for
 from refute.function.scenarios.building import Builder, call_of
-from refute.function.scenarios.described import Described, with_seen_types
+from refute.function.scenarios.described import Described
 from refute.function.scenarios.mentioned import mentioned
 from refute.function.scenarios.observation import LIMITS, Observation, observe
 from refute.function.scenarios.pieces import Namer, Piece, joined
@@ -33,74 +34,25 @@ from refute.function.scenarios.receivers import (
 )
 from refute.function.scenarios.varying import variations
 from refute.sandbox import Program, Sandbox
-from refute.source.literals import NotLiteral, read_literal
 from refute.source.syntax import bound_names, try_parse
 
 __all__ = ["Proposal", "Proposer", "Target"]
 
-# -- numbers that calls are given ------------------------------------------------------------------
-#
-# After one with which a call did not end, larger ones are not tried: a count or a size of a million
-# million costs a time-out each time, and shows nothing.
+# -- proposals -------------------------------------------------------------------------------------
 
 LARGE = 1_000
 """A smaller number is not why a call does not end."""
-
-_Place = tuple[str, str]
-"""The last part of what is called, and the argument: its position or its keyword."""
-
-
-@dataclass(slots=True)
-class Bounds:
-    """The least number by place with which a call was cut short."""
-
-    least: dict[_Place, float] = field(default_factory=dict)
-
-    def learn(self, scenario: Scenario) -> None:
-        """A scenario was cut short: the largest number in it is blamed, if it is a large one."""
-        given = _numbers(scenario)
-        place = max(given, key=lambda one: given[one], default=None)
-        if place is not None and given[place] >= LARGE:
-            self.least[place] = min(given[place], self.least.get(place, given[place]))
-
-    def exceeded(self, scenario: Scenario) -> bool:
-        """Return whether a scenario gives a number at least as large in a place that is known."""
-        if not self.least:
-            return False
-        given = _numbers(scenario).items()
-        return any(size >= self.least[place] for place, size in given if place in self.least)
-
-
-def _numbers(scenario: Scenario) -> dict[_Place, float]:
-    """Sizes of the numbers that a scenario's calls are given; the largest of one place."""
-    found: dict[_Place, float] = {}
-    tree = try_parse(scenario.source)
-    for node in ast.walk(tree) if tree is not None else ():
-        if not isinstance(node, ast.Call):
-            continue
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
-        pairs = [(str(place), argument) for place, argument in enumerate(node.args)]
-        pairs += [(one.arg, one.value) for one in node.keywords if one.arg is not None]
-        for place, argument in pairs:
-            try:
-                value = read_literal(argument)
-            except NotLiteral:
-                continue
-            if isinstance(value, int | float) and abs(value) >= found.get((name, place), 0):
-                found[name, place] = abs(value)
-    return found
-
-
-# -- proposals -------------------------------------------------------------------------------------
-
 MOST_KEPT = 60
 """Scenarios that variations start from."""
 MOST_MISSES = 150
 """Proposals in a batch that are not new: then it is left as it is, until more is learnt."""
 MOST_BARREN = 6
 """Calls with an option that all raise: then it is seldom given."""
-MOST_WRONG = 5
-"""Values of one kind that a parameter is given though none is what it is for."""
+
+
+def _largest(scenario: Scenario) -> float:
+    """The largest whole number that a scenario holds."""
+    return max((float(one) for one in re.findall(r"\d+", scenario.source)), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +77,8 @@ class Proposer:
     """Expressions by which tests make objects of a class, by its id."""
     _tries: dict[tuple[str, str], Tries] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
-    _bounds: Bounds = field(default_factory=Bounds)
+    _endless: float = math.inf
+    """The least large number with which a call did not end: larger ones cost a time-out each."""
     _kept: list[Proposal] = field(default_factory=list)
     _lines: set[int] = field(default_factory=set)
     _stream: Iterator[Proposal | None] | None = None
@@ -133,12 +86,9 @@ class Proposer:
     rng: Random = field(init=False)
     receivers: Receivers = field(init=False)
     _made: dict[tuple[str, str], Piece] = field(default_factory=dict)
-    _without: deque[Proposal] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
-        last = self.target.name.rpartition(".")[2]
-        signature = with_seen_types(self.target.signature, last, self.known)
-        self.target = target = replace(self.target, signature=signature)
+        target = self.target
         tree = try_parse(target.text)
         taken = bound_names(*tree.body) if tree is not None else frozenset()
         self.rng = Random(f"{self.seed}:{target.name}")
@@ -175,23 +125,21 @@ class Proposer:
         return found
 
     def _is_useless(self, scenario: Scenario) -> bool:
-        """Return whether it was proposed, or has a number with which a call like it never ended."""
-        return scenario.source in self._seen or self._bounds.exceeded(scenario)
+        """Return whether it was proposed, or has a number with which a call never ended."""
+        return scenario.source in self._seen or _largest(scenario) >= self._endless
 
     def learn(self, proposal: Proposal, seen: Observation) -> None:
         """Take what a proposal showed into account."""
         good = 0.0 if seen.misused or not seen.answered else 0.5 if seen.kind == "raised" else 1.0
         choices = proposal.choices
         if seen.kind == "cut short":
-            self._bounds.learn(proposal.scenario)
-        if seen.kind == "setup" and not choices:
-            self._leave_out(proposal.scenario, seen.step)
+            size = _largest(proposal.scenario)
+            self._endless = min(self._endless, size) if size >= LARGE else self._endless
         if seen.kind == "setup":  # the first statement makes the receiver
             blamed = ("receiver",) if seen.step == 0 else ("before",)
             choices = tuple(one for one in choices if one[0] in blamed)
         given = dict.fromkeys((place, "") for place, _ in choices)  # a parameter with any value
-        kinds = dict.fromkeys((place, f"kind {kind_of(source)}") for place, source in choices)
-        for choice in (*choices, *given, *kinds, ("", "")):
+        for choice in (*choices, *given, ("", "")):
             tries = self._tries.setdefault(choice, Tries())
             tries.made += 1
             tries.good += good
@@ -202,15 +150,6 @@ class Proposer:
             self._kept.append(proposal)
             if len(self._kept) > MOST_KEPT:
                 self._kept.pop(self.rng.randrange(MOST_KEPT // 2))
-
-    def _leave_out(self, scenario: Scenario, step: int) -> None:
-        """Have a scenario tried without a call that raised before it: in the test that it is from
-        it may have raised too, and the test went on."""
-        setup = scenario.setup
-        tree = try_parse(setup[step]) if 0 <= step < len(setup) else None
-        if tree is not None and isinstance(tree.body[0], ast.Expr):
-            rest = (*setup[:step], *setup[step + 1 :])
-            self._without.append(Proposal(replace(scenario, setup=rest)))
 
     # -- the stream --------------------------------------------------------------------------------
 
@@ -224,9 +163,6 @@ class Proposer:
             turn += 1
             fresh: list[Proposal] = []
             row = None
-            if self._without and turn % 2:
-                yield self._without.popleft()
-                continue
             if turn % 3 != 2 or not (self._kept or self.known):
                 row = next(rows, None)
             if row is not None:
@@ -260,27 +196,11 @@ class Proposer:
             )
             if returns and barren and one.optional and self.rng.random() < 0.85:
                 row = {name: piece for name, piece in row.items() if name != one.name}
-            elif self._is_wrong(one.name, kind_of(row[one.name].source)):
-                row = {**row, one.name: self._of_other_kind(one.name) or row[one.name]}
             elif tries.made >= 2 and tries.good == 0:
                 pool = self._served(one.name)
                 if pool:
                     row = {**row, one.name: self.rng.choice(pool)}
         return row
-
-    def _is_wrong(self, name: str, kind: str) -> bool:
-        """Return whether values of a kind were never what a parameter is for."""
-        tries = self._tries.get((name, f"kind {kind}"), Tries())
-        return bool(kind) and tries.made >= MOST_WRONG and tries.good == 0
-
-    def _of_other_kind(self, name: str) -> Piece | None:
-        """A value of a kind that is not known to be wrong, one that served the likeliest."""
-        kinds = [kind for kind in KINDS if not self._is_wrong(name, kind)]
-        if not kinds:
-            return None
-        weights = [self._tries.get((name, f"kind {kind}"), Tries()).weight for kind in kinds]
-        pieces = self.builder.of_type(KINDS[self.rng.choices(kinds, weights)[0]])
-        return self.rng.choice(pieces)
 
     def _served(self, name: str) -> list[Piece]:
         """Pieces that served for a parameter."""

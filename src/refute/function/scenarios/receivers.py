@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
 
-from refute.function.scenarios.arguments import Row, hint_of, rows_for
+from refute.function.scenarios.arguments import Row, rows_for
 from refute.function.scenarios.building import Builder, call_of
 from refute.function.scenarios.described import (
     KEYWORDS,
@@ -23,8 +22,6 @@ from refute.function.scenarios.pieces import Piece
 from refute.source.syntax import Function, find_function, try_parse
 
 MOST_RECEIVERS = 240
-MOST_TELLING = 5
-"""Values of an option that has the name of an attribute which the function reads."""
 LONGEST = 4
 """Method calls before the observed one."""
 
@@ -120,7 +117,7 @@ class Receivers:
                 node = node_of(owner.make, self.texts)
                 self._making = rows_for(owner.make, node, self.builder, self.rng)
                 rows = list(islice(self._making, 24))
-                for row in (*rows[:4], *self._telling(owner.make, rows[:1]), *rows[4:]):
+                for row in rows:
                     made = call_of(whole, pairs_of(owner.make, row), owner.make)
                     found[made.source] = made
             for piece in islice(self.builder.instances(owner), 24):
@@ -130,36 +127,8 @@ class Receivers:
                 if info is not None and (owner.abstract or len(found) < 4):
                     for piece in islice(self.builder.instances(info), 6):
                         found.setdefault(piece.source, piece)
-                elif info is not None and self._inherits(info, owner):
-                    for piece in islice(self.builder.instances(info), 2):
-                        found.setdefault(piece.source, piece)
         self._instances = list(found.values())
         return self._instances
-
-    def _telling(self, make: Signature, rows: Sequence[Row]) -> Iterator[Row]:
-        """Arguments for the constructor with the options that have the name of an attribute which
-        the function reads: one with each, and one with all of them."""
-        read = _attributes_read(self.target.node)
-        required = {one.name for one in make.required}
-        base = {name: piece for row in rows for name, piece in row.items() if name in required}
-        columns: dict[str, list[Piece]] = {}
-        for one in make.parameters or ():
-            if one.optional and one.kind not in (VARIADIC, KEYWORDS) and one.name in read:
-                plain = (repr(one.default), "None")
-                values = [p for p in self.builder.of_type(hint_of(one)) if p.source not in plain]
-                if values:
-                    columns[one.name] = values
-        for turn in range(MOST_TELLING if columns else 0):
-            given = {name: values[turn % len(values)] for name, values in columns.items()}
-            yield {**base, **given}
-            yield from ({**base, name: piece} for name, piece in given.items())
-
-    def _inherits(self, info: ClassInfo, owner: ClassInfo) -> bool:
-        """Return whether a subclass has the method from the class itself: what a base class leaves
-        to its subclasses is only seen there."""
-        name = self.target.name.rpartition(".")[2]
-        own, theirs = owner.methods.get(name), info.methods.get(name)
-        return own is not None and theirs is not None and own.qualname == theirs.qualname
 
     def _more(self) -> list[Piece]:
         """Ways to make the receiver besides, some with a word or number that the code mentions."""
@@ -215,17 +184,6 @@ class Receivers:
             rows = rows_for(method, node_of(method, self.texts), self.builder, self.rng)
             self._rows[name] = list(islice(rows, 12))
         return self._rows[name]
-
-
-def _attributes_read(node: Function | None) -> set[str]:
-    """Names of the receiver's attributes that a method reads, without what marks private ones."""
-    first = [*node.args.posonlyargs, *node.args.args][:1] if node is not None else []
-    return {
-        one.attr.lstrip("_")
-        for one in (ast.walk(node) if node is not None and first else ())
-        if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
-        and one.value.id == first[0].arg and isinstance(one.ctx, ast.Load)
-    }  # fmt: skip
 
 
 def owner_of(target: Target, described: Described) -> ClassInfo | None:
