@@ -30,6 +30,7 @@ from refute.diffing.comparison import (
 from refute.diffing.modules import Module
 from refute.diffing.revisions import Tree
 from refute.diffing.sides import Side, Sides
+from refute.function.scenarios.building import Piece
 from refute.function.scenarios.carving import (
     TestIndex,
     carve,
@@ -38,7 +39,6 @@ from refute.function.scenarios.carving import (
 )
 from refute.function.scenarios.described import Described, Signature, misfits
 from refute.function.scenarios.observation import LIMITS, Observation
-from refute.function.scenarios.pieces import Piece
 from refute.function.scenarios.proposing import Proposal, Proposer, Target
 from refute.function.scenarios.sessions import TestFile
 from refute.function.scenarios.shrinking import shrink

@@ -30,17 +30,6 @@ from refute.sandbox import Sandbox
 if TYPE_CHECKING:
     from refute.function.search.backwards import ProjectRepair
 
-__all__ = [
-    "Found",
-    "FunctionUnit",
-    "Searching",
-    "Solving",
-    "Tests",
-    "shared",
-    "units_of",
-    "work_on",
-]
-
 LEAST = 1.0
 """Seconds for one function, at least: with less a look is of no use."""
 FEW = 3
@@ -187,48 +176,6 @@ def _too_late(unit: FunctionUnit, begun: int = 0) -> Iterator[Skipped]:
         yield Skipped(f"{path}::{name}", "no time left", "the time for all targets was up")
 
 
-def _solved(
-    unit: FunctionUnit,
-    settings: Searching,
-    solver: Solver,
-    box: Sandbox,
-    ask: Callable[[str], Ask] | None,
-    spent: float,
-    seconds: float,
-    brief: bool,
-    repairing: Callable[[Module], ProjectRepair] | None,
-) -> Iterator[Found]:
-    """Yield the result for each function of a unit. Its module loads in `box`, which took
-    the seconds `spent`; `seconds` for one function."""
-    if settings.fixing:
-        yield from verbs.debug(
-            unit.module,
-            solver=solver,
-            box=box,
-            budget=seconds,
-            description=settings.description,
-            tests=unit.tests,
-            ask=ask,
-            proposed=settings.proposed,
-            spent=spent,
-            seen=unit.seen,
-            project=None if repairing is None else repairing(unit.module),
-        )
-        return
-    yield from verbs.hunt(
-        unit.module,
-        solver=solver,
-        box=box,
-        budget=seconds,
-        count=settings.count,
-        description=settings.description,
-        tests=unit.tests,
-        spent=spent,
-        brief=brief,
-        seen=unit.seen,
-    )
-
-
 class _Worker:
     """Does one unit after the other; the sandbox of the last module stays open for the next."""
 
@@ -279,13 +226,28 @@ class _Worker:
             together = min(seconds * len(unit.beside), settings.end - start)
             box.look_ahead(unit.module, looks, LOOKING, together)
         with self._solving(here.module, box) as solver:
-            how = self._ask, spent, seconds, self._brief, self._repairing
-            found = _solved(here, settings, solver, box, *how)
-            for done, one in enumerate(found, 1):
+            for done, one in enumerate(self._looked_at(here, solver, box, seconds, spent), 1):
                 yield one
                 if not settings.seconds(unit.share):
                     yield from _too_late(here, done)
                     return
+
+    def _looked_at(
+        self, unit: FunctionUnit, solver: Solver, box: Sandbox, seconds: float, spent: float
+    ) -> Iterator[Found]:
+        """The result for each function. The unit's module loads in `box`, which took the seconds
+        `spent`; `seconds` for one function."""
+        settings, module = self._settings, unit.module
+        how: dict[str, Any] = {
+            "solver": solver, "box": box, "budget": seconds, "spent": spent, "tests": unit.tests,
+            "description": settings.description, "seen": unit.seen,
+        }  # fmt: skip
+        if not settings.fixing:
+            return verbs.hunt(module, count=settings.count, brief=self._brief, **how)
+        project = None if self._repairing is None else self._repairing(module)
+        return verbs.debug(
+            module, ask=self._ask, proposed=settings.proposed, project=project, **how
+        )
 
     def _inline(self, module: Module, box: Sandbox) -> AbstractContextManager[Solver]:
         settings = self._settings

@@ -48,16 +48,6 @@ if TYPE_CHECKING:
     from refute.function.suite import Suite
     from refute.workspace.contract import Workspace
 
-__all__ = [
-    "Collected",
-    "FunctionOptions",
-    "Opened",
-    "collect",
-    "is_run",
-    "open_subject",
-    "summary",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionOptions(Asked):

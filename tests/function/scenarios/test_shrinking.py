@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from refute.core.problems import Scenario
-from refute.function.scenarios.reductions import size
-from refute.function.scenarios.shrinking import shrink
+from refute.function.scenarios.shrinking import shrink, size
 
 
 class Asked:

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from refute.core.problems import Scenario
 from refute.function.project import TEST_FILE
+from refute.function.scenarios.building import Piece
 from refute.function.scenarios.described import (
     Described,
     Signature,
     TypeHint,
 )
-from refute.function.scenarios.pieces import Piece
 from refute.function.scenarios.sessions import (
     Scope,
     Step,
