@@ -33,24 +33,12 @@ def code_of(node: ast.AST) -> str:
     except (tokenize.TokenError, SyntaxError):
         return text
     lines = text.split("\n")
-    for index, token in reversed(list(enumerate(tokens))):
+    for token in reversed(tokens):
         (row, start), (end_row, end) = token.start, token.end
         line = lines[row - 1] if row == end_row <= len(lines) else ""
         if token.type == tokenize.STRING and line:
             lines[row - 1] = line[:start] + _quoted(token.string) + line[end:]
-        elif token.string == "**" and _is_plain_power(tokens, index):
-            lines[row - 1] = f"{line[:start].rstrip()}**{line[end:].lstrip()}"
     return "\n".join(lines)
-
-
-def _is_plain_power(tokens: list[tokenize.TokenInfo], index: int) -> bool:
-    """Return whether both sides are a name or a number: black writes no spaces then."""
-    around = [tokens[at] for at in (index - 2, index - 1, index + 1, index + 2) if at >= 0]
-    if len(around) == 3:
-        around.insert(0, tokens[index])
-    before, left, right, behind = around
-    sides = all(one.type in (tokenize.NAME, tokenize.NUMBER) for one in (left, right))
-    return sides and before.string != "." and behind.string not in (".", "(", "[")
 
 
 def _quoted(token: str) -> str:

@@ -25,7 +25,6 @@ from refute.function.scenarios.sessions import (
     Scope,
     Step,
     TestFile,
-    bind_turns,
     read_file,
     root_of,
     sessions_of,
@@ -41,10 +40,8 @@ __all__ = ["TestIndex", "carve", "classes_around", "instances_of"]
 
 MOST_FOUND = 400
 """Scenarios of one target that the best are chosen from."""
-MOST_GUESSED = 8
-"""Scenarios of one target of whose receiver only the method's name is known."""
 MOST_STATEMENTS, MOST_CHARACTERS = 12, 4_000
-_CERTAIN, _LIKELY, _GUESSED = range(3)
+_CERTAIN, _LIKELY = range(2)
 _COMMON = frozenset(
     name for kind in (str, bytes, list, dict, set, int, float, tuple, type) for name in dir(kind)
 )
@@ -77,8 +74,6 @@ class _Target:
     """The name of its class, "" where it has none."""
     last: str
     is_property: bool
-    kin: frozenset[str]
-    """Names of classes whose instances may have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +113,7 @@ def carve(
             kept[name] = _read(name, source, home.top)
         read.append(kept[name])
     shared = [one for one in read if one.name.endswith("conftest.py")]
-    kin = frozenset(one.rpartition(":")[2].rpartition(".")[2] for one in targets)
-    wanted = [_target(one, home, kin) for one in targets]
+    wanted = [_target(one, home) for one in targets]
     words = {one.last for one in wanted}
     found: dict[str, dict[str, _Found]] = {one.key: {} for one in wanted}
     for file_read in read:
@@ -146,23 +140,20 @@ def _read(name: str, text: str, top: str) -> TestFile:
         return TestFile(name, ast.Module([], []))
 
 
-def _target(key: str, home: _Home, kin: frozenset[str]) -> _Target:
+def _target(key: str, home: _Home) -> _Target:
     module, _, qualname = key.partition(":")
     function = find_function(home.tree, qualname) if module == home.name else None
     marks = [ast.unparse(one) for one in function.decorator_list] if function else []
     owner, _, last = qualname.rpartition(".")
     is_property = any("property" in one or one.endswith(".getter") for one in marks)
-    return _Target(key, owner.rpartition(".")[2], last, is_property, kin)
+    return _Target(key, owner.rpartition(".")[2], last, is_property)
 
 
 def _chosen(found: list[_Found], most: int) -> list[Scenario]:
     """The surest first, and in turns one of each shape of arguments, shortest first."""
     groups: dict[tuple[int, str], list[_Found]] = {}
-    guessed = 0
     for one in sorted(found, key=lambda one: one.size):
-        guessed += one.rank == _GUESSED
-        if one.rank != _GUESSED or guessed <= MOST_GUESSED:
-            groups.setdefault((one.rank, one.shape), []).append(one)
+        groups.setdefault((one.rank, one.shape), []).append(one)
     piles = [groups[key] for key in sorted(groups, key=lambda key: (key[0], groups[key][0].size))]
     turns = range(max(map(len, piles), default=0))
     return [pile[n].scenario for n in turns for pile in piles if n < len(pile)][:most]
@@ -174,41 +165,16 @@ def _chosen(found: list[_Found], most: int) -> list[Scenario]:
 def _in_session(steps: list[Step], target: _Target, home: _Home) -> Iterator[_Found]:
     for index, step in enumerate(steps):
         for looked in step.looked if step.tested else ():
-            for node, before in _candidates(looked, target, step.scope):
-                line, at = [*steps[:index], *before, step], index + len(before)
-                rank = _rank(node, target, line, at, home)
+            for node in ast.walk(looked):
+                if not isinstance(node, ast.expr) or not _may_be(node, target):
+                    continue
+                rank = _rank(node, target, steps, index, home)
                 if rank is not None:
                     try:
-                        scenario = _scenario(node, line, at, home)
+                        scenario = _scenario(node, steps, index, home)
                     except _NotCarved:
                         continue
                     yield _Found(scenario, rank, _shape(node))
-
-
-def _candidates(
-    expression: ast.expr, target: _Target, scope: Scope
-) -> Iterator[tuple[ast.expr, list[Step]]]:
-    """Expressions that may call the target, with what comprehensions around them bind in their
-    first turns."""
-    left: list[tuple[ast.AST, list[ast.comprehension]]] = [(expression, [])]
-    while left:
-        node, loops = left.pop()
-        if isinstance(node, ast.Lambda):
-            continue
-        if isinstance(node, ast.expr) and _may_be(node, target):
-            turns = [bind_turns(one.target, one.iter) for one in loops]
-            for number in range(min(3, max(map(len, turns), default=1))):
-                taken = [one[min(number, len(one) - 1)] for one in turns]
-                yield node, [
-                    Step(scope, bind, (), False, bound_names(*bind.targets))
-                    for turn in taken for bind in turn if isinstance(bind, ast.Assign)
-                ]  # fmt: skip
-        inner = [*loops, *getattr(node, "generators", ())]
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.comprehension):
-                left.append((child.iter, loops))
-            else:
-                left.append((child, inner))
 
 
 def _may_be(node: ast.expr, target: _Target) -> bool:
@@ -244,9 +210,7 @@ def _rank(
         return _CERTAIN
     if place is not None and not (":" in place and _top(place) == home.top):
         return None
-    if name[:1].isupper():  # another class
-        return _LIKELY if name in target.kin else None
-    return _GUESSED if target.last in _COMMON else _LIKELY
+    return None if name[:1].isupper() or target.last in _COMMON else _LIKELY
 
 
 def _made_by(node: ast.expr, steps: Sequence[Step], index: int) -> ast.expr:
@@ -265,13 +229,6 @@ def _made_by(node: ast.expr, steps: Sequence[Step], index: int) -> ast.expr:
         else:
             break
     return node
-
-
-def _outermost(node: ast.expr) -> str:
-    """The last name of a call, an attribute or a variable."""
-    while isinstance(node, ast.Call | ast.Subscript):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return str(getattr(node, "attr", getattr(node, "id", "")))
 
 
 def _place(node: ast.expr, steps: Sequence[Step], index: int, home: _Home) -> str | None:
@@ -313,19 +270,9 @@ def _shape(call: ast.expr) -> str:
     """The kinds of a call's arguments."""
     if not isinstance(call, ast.Call):
         return ""
-    named = [("", one) for one in call.args] + [(f"{one.arg}=", one.value) for one in call.keywords]
-    return ", ".join(head + _kind(one) for head, one in named)
-
-
-def _kind(node: ast.expr) -> str:
-    match node:
-        case ast.Constant(value):
-            return type(value).__name__ + ("" if value else "0")
-        case ast.List(elts) | ast.Tuple(elts) | ast.Set(elts):
-            return f"{type(node).__name__}{min(len(elts), 2)}"
-        case ast.Call():
-            return f"{_outermost(node)}()"
-    return type(node).__name__
+    given = [*call.args, *(one.value for one in call.keywords)]
+    kinds = (type(one.value if isinstance(one, ast.Constant) else one) for one in given)
+    return ", ".join(kind.__name__ for kind in kinds)
 
 
 # -- the statements that a call needs --------------------------------------------------------------

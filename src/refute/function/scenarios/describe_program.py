@@ -155,7 +155,6 @@ def _signature(function, world, owner=None, skip=False):
         "params": None,
         "returns": ("any",),
         "file": getattr(code, "co_filename", None),
-        "line": getattr(code, "co_firstlineno", None),
         "qualname": getattr(inner, "__qualname__", None),
     }
     try:
@@ -206,9 +205,7 @@ def _default(value):
 
 
 def _class(kind, world):
-    bases = [_id(base) for base in type.mro(kind)[1:-1]]
     said = {
-        "bases": bases,
         "abstract": bool(inspect.isabstract(kind)),
         "protocol": bool(getattr(kind, "_is_protocol", False)),
         "exception": issubclass(kind, BaseException),
@@ -270,7 +267,7 @@ def _construction(kind, world):
     if source is None:
         return said
     own = _signature(source, world, skip=True)
-    said.update({key: own[key] for key in ("file", "line", "qualname")})
+    said.update({key: own[key] for key in ("file", "qualname")})
     if said["params"] is None or not any(p[3] != ("any",) for p in said["params"]):
         said["params"] = own["params"]
     return said

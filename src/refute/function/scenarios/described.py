@@ -67,7 +67,6 @@ class ClassInfo:
 
     id: str
     """``module:qualname``."""
-    bases: tuple[str, ...]
     abstract: bool
     protocol: bool
     exception: bool
@@ -203,7 +202,6 @@ def _class(key: str, said: dict[str, Any]) -> ClassInfo:
     make = said["make"]
     return ClassInfo(
         id=_place(key),
-        bases=_texts(said["bases"]),
         abstract=bool(said["abstract"]),
         protocol=bool(said["protocol"]),
         exception=bool(said["exception"]),

@@ -15,7 +15,7 @@ from itertools import islice, product
 
 from refute.source.syntax import Function, readable_module, try_parse_statements
 
-__all__ = ["Scope", "Step", "TestFile", "bind_turns", "read_file", "root_of", "sessions_of"]
+__all__ = ["Scope", "Step", "TestFile", "read_file", "root_of", "sessions_of"]
 
 MOST_ROWS = 24
 """Rows of one test."""
@@ -438,7 +438,7 @@ def _flattened(body: Iterable[ast.stmt], scope: Scope, *, tested: bool = True) -
                 yield from steps
             case ast.For(target=target, iter=table, body=within):
                 yield seen(table)
-                for turn in bind_turns(target, table)[:MOST_TURNS]:
+                for turn in _bind_turns(target, table)[:MOST_TURNS]:
                     yield from _flattened(turn, scope, tested=False)
                     yield from inner(within)
             case ast.If(test=value, body=within):
@@ -547,7 +547,7 @@ def _entered(item: ast.withitem, name: str) -> ast.stmt:
     return ast.Expr(enter) if target is None else ast.Assign([target], enter, lineno=0)
 
 
-def bind_turns(target: ast.expr, table: ast.expr) -> list[list[ast.stmt]]:
+def _bind_turns(target: ast.expr, table: ast.expr) -> list[list[ast.stmt]]:
     """The assignments that each turn of a loop makes; of a table that is not written out those of
     the first turn."""
     turns = [_pairs(target, row) for row in _elements(table)]
