@@ -83,44 +83,27 @@ def _laid_out(node: ast.expr, indent: int, column: int, room: int) -> str:
     flat = code_of(node)
     if column + len(flat) <= room:
         return flat
-    inner = indent + 4
+    items: list[tuple[str, ast.expr]] = []
+    opening, closing = flat[0], flat[-1]
     match node:
-        case ast.List() | ast.Tuple() | ast.Set() | ast.Dict():
-            return _display(node, indent, room)
         case ast.Await(value=value):
             return "await " + _laid_out(value, indent, column + len("await "), room)
-        case ast.Call(func=func, args=args, keywords=keywords) if args or keywords:
-            if len(args) == 1 and isinstance(args[0], ast.GeneratorExp) and not keywords:
-                return flat
+        case ast.Dict(keys=keys, values=values):
+            heads = ["**" if key is None else f"{code_of(key)}: " for key in keys]
+            items = [*zip(heads, values, strict=True)]
+        case ast.List(elts=elts) | ast.Tuple(elts=elts) | ast.Set(elts=elts):
+            items = [("", one) for one in elts]
+        case ast.Call(args=[ast.GeneratorExp()], keywords=[]):
+            pass
+        case ast.Call(func=func, args=args, keywords=keywords):
+            opening, closing = f"{code_of(func)}(", ")"
             items = [("", one) for one in args]
             items += [(f"{one.arg}=" if one.arg else "**", one.value) for one in keywords]
-            return f"{code_of(func)}(\n{_rows(items, inner, room)}{' ' * indent})"
-    return flat
-
-
-def _display(node: ast.expr, indent: int, room: int) -> str:
-    """A container, one item a line."""
-    inner = indent + 4
-    match node:
-        case ast.Dict(keys=keys, values=values) if values:
-            items = [
-                ("**" if key is None else f"{code_of(key)}: ", value)
-                for key, value in zip(keys, values, strict=True)
-            ]
-        case ast.List(elts=elts) | ast.Tuple(elts=elts) | ast.Set(elts=elts) if elts:
-            items = [("", one) for one in elts]
-        case _:
-            return code_of(node)
-    opening, closing = code_of(node)[0], code_of(node)[-1]
-    return f"{opening}\n{_rows(items, inner, room)}{' ' * indent}{closing}"
-
-
-def _rows(items: Iterable[tuple[str, ast.expr]], indent: int, room: int) -> str:
-    lines = ""
+    lines, inner = "", indent + 4
     for head, value in items:
-        text = _laid_out(value, indent, indent + len(head), room - 1)
-        lines += f"{' ' * indent}{head}{text},\n"
-    return lines
+        text = _laid_out(value, inner, inner + len(head), room - 1)
+        lines += f"{' ' * inner}{head}{text},\n"
+    return f"{opening}\n{lines}{' ' * indent}{closing}" if items else flat
 
 
 def wrapped_imports(line: str, room: int) -> str:
