@@ -235,8 +235,9 @@ MOST_BARREN = 6
 
 
 def _largest(scenario: Scenario) -> float:
-    """The largest whole number that a scenario holds."""
-    return max((float(one) for one in re.findall(r"\d+", scenario.source)), default=0.0)
+    """The largest whole number that a scenario holds outside of texts and names."""
+    found = re.findall(r"(?<![\w\"'])\d+(?![\w\"'])", scenario.source)
+    return max(map(float, found), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
