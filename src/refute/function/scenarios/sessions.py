@@ -1,7 +1,7 @@
 """Read test files and docstrings as sessions: the steps that a test takes, in order.
 
-A session of a test holds its module's statements, those of its class and `setUp`, of the fixtures
-that it asks for, and its own; each row of `parametrize` makes one. Nothing is executed.
+A session of a test holds its module's statements, those of the fixtures that it asks for, and its
+own; each row of `parametrize` makes one. Nothing is executed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ MOST_ROWS = 24
 """Rows of one test."""
 MOST_TURNS = 8
 """Turns of a loop."""
-_SET_UP = ("setUpClass", "setup_class", "setup_method", "setup", "setUp", "asyncSetUp")
 _RAISING = frozenset(
     {"raises", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "assert_raises"}
 )
@@ -162,61 +161,35 @@ def sessions_of(
     if words & _words(*(one for step in before for one in step.looked)):
         yield before
     prefix = [replace(step, tested=False) for step in before]
-    classes = {one.name: one for one in file.tree.body if isinstance(one, ast.ClassDef)}
     for node in file.tree.body:
-        if isinstance(node, Function) and node.name.startswith("test") and words & _words(node):
-            yield from _sessions(node, None, [], file, shared, prefix)
-        elif isinstance(node, ast.ClassDef):
-            bases = (classes.get(getattr(base, "id", ""), node) for base in node.bases)
-            inherited = [one for base in bases if base is not node for one in base.body]
-            members = [*(one for one in inherited if not _is_test(one)), *node.body]
-            set_up = [one for one in members if getattr(one, "name", "") in _SET_UP]
-            for one in node.body:
-                if not isinstance(one, Function) or not one.name.startswith("test"):
-                    continue
-                if words & _words(one, *set_up):
-                    yield from _sessions(one, node, members, file, shared, prefix)
+        owner = node if isinstance(node, ast.ClassDef) else None
+        for one in node.body if isinstance(node, ast.ClassDef) else [node]:
+            if isinstance(one, Function) and one.name.startswith("test") and words & _words(one):
+                yield from _sessions(one, owner, file, shared, prefix)
 
 
 def _sessions(
-    node: Function, owner: ast.ClassDef | None, members: Sequence[ast.stmt], file: TestFile,
-    shared: Sequence[TestFile], prefix: list[Step],
+    node: Function, owner: ast.ClassDef | None, file: TestFile, shared: Sequence[TestFile],
+    prefix: list[Step],
 ) -> Iterator[list[Step]]:  # fmt: skip
     scope = Scope({**file.scope.names, **imports_of(node.body)})
     asked = [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
-    before: list[Step] = []
-    own: ast.stmt = node
-    marks = node.decorator_list
+    marks, members = node.decorator_list, list[ast.stmt]()
     if owner is not None:
-        asked, marks = asked[1:], [*marks, *owner.decorator_list]
-        rename = _Own(node, members, scope.names)
-        for member in members:
-            if isinstance(member, Function) and member.name in rename.known:
-                method = rename.visit(copy.deepcopy(member))
-                (method.args.posonlyargs or method.args.args)[:1] = []
-                before += _flattened([method], scope, tested=False)
-            elif isinstance(member, ast.Assign | ast.AnnAssign):
-                assigned = _Own(node, members, scope.names, bare=True).visit(copy.deepcopy(member))
-                before += _flattened([assigned], scope, tested=False)
-        for label in _SET_UP:
-            for member in members:
-                if isinstance(member, Function) and member.name == label:
-                    before += _flattened(rename.visit(copy.deepcopy(member)).body, scope)
-        own = rename.visit(copy.deepcopy(node))
-    assert isinstance(own, Function)
+        asked, marks, members = asked[1:], [*marks, *owner.decorator_list], owner.body
     tables = [rows for mark in marks if (rows := _table(mark, [*file.tree.body, *members]))]
     rows = [{k: v for row in rows for k, v in row.items()}
             for rows in islice(product(*tables), MOST_ROWS)]  # fmt: skip
-    stored = {n.id for n in ast.walk(own) if isinstance(n, ast.Name) and not _is_read(n)}
+    stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not _is_read(n)}
     fixtures = [name for name in asked if name not in rows[0]]
     for prelude in _fixtures(fixtures, file, shared, frozenset()):
         for row in rows:
             small = {k: v for k, v in row.items()
                      if k not in stored and len(ast.unparse(v)) <= 200}  # fmt: skip
             given = [_assign(k, v) for k, v in row.items() if k not in small]
-            body = [_Put(small).visit(copy.deepcopy(one)) if small else one for one in own.body]
+            body = [_Put(small).visit(copy.deepcopy(one)) if small else one for one in node.body]
             bound = _flattened(given, scope, tested=False)
-            yield [*prefix, *prelude, *before, *bound, *_flattened(body, scope)]
+            yield [*prefix, *prelude, *bound, *_flattened(body, scope)]
 
 
 def _is_read(node: ast.Name) -> bool:
@@ -238,50 +211,6 @@ class _Put(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return self.values.get(node.id, node) if _is_read(node) else node
-
-
-class _Own(ast.NodeTransformer):
-    """Names in the place of `self.name` that the class or its set-up binds; `bare`: also in the
-    place of the names that the class's body binds."""
-
-    def __init__(
-        self, test: Function, members: Sequence[ast.stmt], names: Iterable[str], *,
-        bare: bool = False,
-    ) -> None:  # fmt: skip
-        self.bare = bare
-        self.known: set[str] = set()
-        for member in members:
-            if isinstance(member, Function) and (member is test or member.name in _SET_UP):
-                self.known |= {one.attr for one in ast.walk(member)
-                               if isinstance(one, ast.Attribute) and _is_self(one.value)
-                               and isinstance(one.ctx, ast.Store)}  # fmt: skip
-            elif isinstance(member, Function) and not member.decorator_list:
-                self.known |= set() if member.name.startswith("test") else {member.name}
-            elif isinstance(member, ast.Assign | ast.AnnAssign):
-                self.known |= _bound(member)
-        self.taken = {one.id for one in ast.walk(test) if isinstance(one, ast.Name)} | {*names}
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        self.generic_visit(node)
-        node.name = self.name(node.name) if node.name in self.known else node.name
-        return node
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        if _is_self(node.value) and node.attr in self.known:
-            return ast.Name(self.name(node.attr), node.ctx)
-        return self.generic_visit(node)
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        if self.bare and node.id in self.known:
-            return ast.Name(self.name(node.id), node.ctx)
-        return node
-
-    def name(self, name: str) -> str:
-        return f"self_{name}" if name in self.taken else name
-
-
-def _is_self(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id in ("self", "cls")
 
 
 # -- what pytest gives a test ----------------------------------------------------------------------
