@@ -465,6 +465,17 @@ WRONG = (
         issue=NEGATIVE,
     ),
 )
+ONE_EXAMPLE = span(
+    "a condition that no test asks for",
+    "one-example",
+    edited(
+        SPAN_FIXED,
+        (
+            "    return n",
+            '    if unit == "h" and number > 4:\n        raise KeyError(unit)\n    return n',
+        ),
+    ),
+)
 ENDINGS = (*RIGHT, *WRONG)
 QUICK_ONES = tuple(one for one in ENDINGS if one.options == UNITTEST)
 """Those that the tests judge."""

@@ -13,6 +13,7 @@ from refute.gating.running import RULES
 
 from .endings import (
     ENDINGS,
+    ONE_EXAMPLE,
     QUICK_ONES,
     RIGHT,
     SPAN,
@@ -38,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def test_the_set() -> None:
     assert (len(RIGHT), len(WRONG)) == (10, 20)
-    assert {one.rule for one in WRONG} == set(RULES) - {"not-vacuous"}
+    assert {one.rule for one in WRONG} == set(RULES) - {"not-vacuous", "one-example"}
     assert len({one.name for one in ENDINGS}) == 30
 
 
@@ -55,6 +56,16 @@ def test_wrong_endings(ending: Ending, folder: Path) -> None:
     first = result.judged.findings[0]
     if first.rule in ("not-weakened", "expected-said", "no-test-lost", "no-skip"):
         assert result.judged.reason.startswith(f"{first.where}: ")
+
+
+def test_one_example_is_a_note_where_nobody_asks(folder: Path) -> None:
+    left_again(ONE_EXAMPLE, folder)
+    how = {"repo": folder, "behaviour": False, **ONE_EXAMPLE.options}
+    result = api.gate(**how)
+    assert result.verdict == "proven"
+    assert any("number > 4" in note for note in result.judged.notes)
+    asked = api.gate(**how, rules=("one-example", "red-first"))
+    assert {one.rule for one in asked.judged.findings} == {"one-example"}
 
 
 def test_tests_that_run_on_neither_side_are_no_verdict(folder: Path) -> None:

@@ -18,7 +18,7 @@ from refute.gating import judging
 from refute.gating.change import open_change
 from refute.gating.experiments import _disguised
 from refute.gating.reading import names_to_weigh, told_words
-from refute.gating.strength import Beside, special, variants_of
+from refute.gating.strength import Beside, one_example, special, variants_of
 from refute.hardening import testing
 from refute.hardening.mutants import other_outcomes
 from refute.issue.observed_calls import Call
@@ -105,7 +105,7 @@ POINT = """class P:
 def f({}):
     {}
 """
-AS_BEFORE = "but for the test's own values"
+AS_BEFORE, EXAMPLE = "but for the test's own values", "one example only"
 
 
 @pytest.mark.parametrize(
@@ -114,6 +114,7 @@ AS_BEFORE = "but for the test's own values"
         ("return n - 5", "return max(0, n - 5)", {"n": 3}, ""),
         ("return n - 5", "return 0 if n == 3 else n - 5", {"n": 3}, AS_BEFORE),
         ("return n - 5", "return n - 5 if n > 3 else n - 4", {"n": 3}, ""),
+        ("return n - 5", "return n * 1", {"n": 0}, "adds 5"),
         ("return p.x - p.y", "return abs(p.x) + p.y", {"p": (3, 4)}, ""),
         ("return y % 4 == 0", "return y % 4 == 0 and y != 1900", {"y": 1900}, "a value is 1900"),
         (
@@ -124,7 +125,29 @@ AS_BEFORE = "but for the test's own values"
         ),
         ("return n > 10", "return n >= 9", {"n": 9}, ""),
         ("return n", "return n * 3 if n % 2 == 0 else n", {"n": 4}, ""),
+        ("return p.x - p.y", "return abs(p.y)", {"p": (0, 3)}, EXAMPLE),
+        ("return int(t[:-1])", "return int(t[:-1]) + 96", {"t": "4k"}, "adds 96 to every result"),
+        ("return {'m': 60}[t[-1]]", "return {'m': 60}.get(t[-1], 7)", {"t": "2d"}, EXAMPLE),
         ("return {'m': 60}[t[-1]]", "return {'m': 60}.get(t[-1])", {"t": "2d"}, ""),
+        (
+            "import datetime; return datetime.date(2023, m, d)",
+            "import datetime\n    try: return datetime.date(2023, m, d)\n"
+            "    except ValueError: return datetime.date(2023, m, 28)",
+            {"m": 2, "d": 31},
+            "gives 28 wherever it raised",
+        ),
+        (
+            "return bytes([n])",
+            "return bytes([n - 256]) if n > 255 else bytes([n])",
+            {"n": 300},
+            "still raises ValueError",
+        ),
+        (
+            '\'like "4k", "2M"\'; return int(t)',
+            "'like \"4k\", \"2M\"'; return int(t.rstrip('k'))",
+            {"t": "4k"},
+            "for '2M', which its docstring names",
+        ),
     ],
 )
 def test_what_is_near_a_turned_call(
@@ -144,7 +167,7 @@ def test_what_is_near_a_turned_call(
         call = base64.b64encode(pickle.dumps(("near_by", "f", held))).decode()
         rows.append(replayed(call, beside=True))
     calls = [Beside(rows[0], rows[1], dict(enumerate(rows[2:])))]
-    found = special(calls, variants, "f")
+    found = special(calls, variants, "f") or one_example(calls, variants, "f")
     assert told in found if told else not found
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from refute.diffing.definitions import Definition, Definitions, definitions
 from refute.errors import reason_to_skip
 from refute.gating.change import Change
-from refute.gating.running import Finding, Runs, Standing, alone
+from refute.gating.running import Finding, Rule, Runs, Standing, alone
 from refute.issue.observed_calls import (
     Call,
     Rows,
@@ -327,13 +327,14 @@ def _outside(
     calls = [*was, *now]
     runs = trial.runs
     workspace, code, timeout = runs.workspace, runs.change.code, runs.timeout
-    if not calls:
-        return
     from refute.gating.strength import variants_of
 
     functions = {path: [*dict.fromkeys(m.chosen.values())] for path, m in trial.modules.items()}
     variants = variants_of(runs.change, functions)
     others = [(one.mutant.file, one.mutant.text) for one in variants]
+    if not calls:
+        yield from _near_by(trial, (), [], [], variants)
+        return
     old = replay_outside(workspace, (), calls, timeout)
     new = replay_outside(workspace, (code,), calls, timeout, others)
     yield from _near_by(trial, now, old[len(was) :], new[len(was) :], variants)
@@ -395,7 +396,7 @@ def _near_by(
     variants: Sequence[Variant],
 ) -> Iterator[Finding]:  # fmt: skip
     """Changed functions that do otherwise at the turned calls, and not where it would be due."""
-    from refute.gating.strength import Beside, special
+    from refute.gating.strength import Beside, conditions, one_example, special, surviving
 
     judged: dict[tuple[str, str], list[Beside]] = {}
     for call, was, now in zip(calls, old, new, strict=True):
@@ -403,6 +404,26 @@ def _near_by(
         if was and None in rows and trial.is_changed(call):
             one = Beside(was[0], rows[None], rows)
             judged.setdefault((call.file, call.function), []).append(one)
+    rivals = dict[int, tuple[str, str]]()
     for (file, function), own in judged.items():
-        if what := special(own, variants, function):
-            yield Finding("no-special-case", f"{file}::{function}", what, shown=True)
+        what, where = special(own, variants, function), f"{file}::{function}"
+        doubt = "" if what else one_example(own, variants, function)
+        if what or doubt:
+            rule: Rule = "no-special-case" if what else "one-example"
+            yield Finding(rule, where, what or doubt, shown=True)
+        for place, shown in () if what or doubt else conditions(own, variants):
+            if variants[place].mutant.file == file:
+                rivals[place] = where, f"nothing changes for {shown}, by"
+    for place, variant in enumerate(variants):
+        key = variant.mutant.file, variant.mutant.qualname
+        if variant.widens and key not in judged:
+            rivals[place] = "::".join(key), "it changes something only where"
+    if not rivals:
+        return
+    mutants = [variants[place].mutant for place in rivals]
+    kept = surviving(trial.runs.change, trial.runs.workspace, trial.files, mutants)
+    found = {(variants[p].told, where): what for p, (where, what) in rivals.items()
+             if variants[p].mutant in kept}  # fmt: skip
+    for (told, where), what in found.items():
+        what += f" `{told}`, and no test shows that to be right"
+        yield Finding("one-example", where, what, shown=True)

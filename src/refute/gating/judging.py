@@ -16,7 +16,7 @@ from refute.errors import RefuteError
 from refute.gating.change import Change
 from refute.gating.evidence import Evidence, found_by_running, gathered
 from refute.gating.reading import Reading
-from refute.gating.running import RULES, Finding, GateVerdict, Rule, Standing
+from refute.gating.running import ASKED, RULES, Finding, GateVerdict, Rule, Standing
 from refute.sandbox.pool import end_after
 from refute.workspace.contract import Workspace
 
@@ -36,7 +36,7 @@ _OF_TESTS: frozenset[Rule] = frozenset(
 class Settings:
     """Rules to apply, and limits."""
 
-    rules: frozenset[Rule] = frozenset(RULES)
+    rules: frozenset[Rule] = frozenset(RULES) - ASKED
     tests: tuple[str, ...] = ()
     """Test files or ids that are run besides."""
     neighbours: int = 5
@@ -219,6 +219,8 @@ def _concluded(
     order = list(RULES)
     kept = [one for one in dict.fromkeys(findings) if one.rule in settings.rules]
     kept.sort(key=lambda one: order.index(one.rule))
+    asked = ASKED - settings.rules
+    notes += dict.fromkeys(f"{one.where}: {one.what}" for one in findings if one.rule in asked)
     by_issue = vetted is not None and vetted.verdict == "fixed"
     verdict: GateVerdict
     if kept:

@@ -25,7 +25,7 @@ not run in one of the states (skipped, not there, the run ended before it)."""
 Rule = Literal[
     "red-first", "green-now", "no-regression", "no-test-lost", "no-skip", "not-weakened",
     "expected-said", "no-runner-change", "not-vacuous", "no-patching", "no-special-case",
-    "nothing-else", "issue-fixed",
+    "one-example", "nothing-else", "issue-fixed",
 ]  # fmt: skip
 
 RULES: dict[Rule, str] = {
@@ -40,12 +40,17 @@ RULES: dict[Rule, str] = {
     "not-vacuous": "no new test passes whatever its calls return",
     "no-patching": "no test turns by another function in the place of the changed one",
     "no-special-case": "the change is for more than the tests' own values, and not for tests alone",
+    "one-example": "near the tests' own calls the change does not only cover the old fault",
     "nothing-else": "no other function behaves otherwise without a test or a word of it",
     "issue-fixed": "with --issue: a test of the issue's own fails on the old code and passes now",
 }
 """Each rule, with what it asks for."""
 ALWAYS: frozenset[Rule] = frozenset({"green-now"})
 """Rules that cannot be left out: without them nothing is shown."""
+
+
+ASKED: frozenset[Rule] = frozenset({"one-example"})
+"""Rules that hold only where they are named: else what is against them is a note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,8 @@ def chosen_rules(without: Collection[str] = (), only: Collection[str] = ()) -> f
     dropped = ALWAYS & set(without)
     if dropped:
         raise InputError(f"{', '.join(sorted(dropped))}: this rule cannot be left out")
-    kept = {names[name] for name in only or names} | ALWAYS
+    chosen = {rule for name, rule in names.items() if (name in only if only else rule not in ASKED)}
+    kept = chosen | ALWAYS
     return frozenset(kept - {names[name] for name in without})
 
 

@@ -4,6 +4,9 @@ Is the change for more than the calls of turned tests? Calls near these tell.
 
 share       old and new differ nearly nowhere but at the turned call
 moved       a number that the change brings in, made another: the change moves with it
+condition   without a condition that the change brings in, the tests pass as well, and the change
+            holds where the old code's behaviour was left
+pattern     nearby the new results say that the old fault is only covered
 
 Another example in the tests that does not show the same refutes each of them.
 
@@ -16,8 +19,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -39,6 +42,12 @@ from refute.workspace.running import applied
 MOST_VARIANTS = 40
 SPECIAL = 0.1
 """A change for one value changes less than this share of the calls beside (of the prototype)."""
+MOST_BY = 2.0
+"""A constant that all results are larger by is an offset of an index up to this."""
+_FEW, _MANY = 3, 6
+"""Calls beside that show something, together with where the value lies; that do so alone."""
+_EMPTY = frozenset({"None", "0", "-1", "0.0", "''", "[]", "()", "{}", "set()", "False", "True"})
+"""Results for nothing."""
 
 
 def _fails(end: object) -> bool:
@@ -47,10 +56,16 @@ def _fails(end: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """The new code with another number."""
+    """The new code with a condition that always or never holds, or with another number."""
 
     mutant: Mutant
     told: str
+    condition: bool = False
+    """True if it is of a condition: of two, the first always holds, or on both sides of a limit,
+    and the next never does."""
+    widens: bool = False
+    """True if only what stood there before is wider or narrower by the condition, and this one
+    leaves nothing of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,27 +82,29 @@ class Beside:
         """Return whether the change changes the turned call itself."""
         return bool(self.was.get("near")) and self.was.get("end") != self.now.get("end")
 
-    def left_alone(self, place: int) -> set[str]:
-        """Return the calls beside, as people read them, that the change leaves as they were, and
-        the variant does not, nor does it fail there where the turned call does not."""
-        third = self.variants.get(place, {})
-        rows = (
-            self.now.get("moves"),
-            self.was.get("near"),
-            self.now.get("near"),
-            third.get("near"),
-        )
-        fails = _fails(self.now.get("end"))
-        return {
-            shown
-            for (_, shown), old, new, other in zip(*(row or () for row in rows), strict=False)
-            if old == new != other and (fails or not _fails(other))
-        }
+    def near(self) -> Iterator[tuple[str, str, str, str]]:
+        """Yield its place, the argument as people read it, and the results before and after."""
+        moves, before, after = (
+            row.get(name) for row, name in
+            ((self.now, "moves"), (self.was, "near"), (self.now, "near"))
+        )  # fmt: skip
+        for (at, shown), old, new in zip(moves or (), before or (), after or (), strict=False):
+            yield at, shown, old, new
 
-    def is_as(self, place: int) -> bool:
-        """Return whether a variant's turned call ends as before the change."""
+    def left_alone(self, place: int) -> list[str]:
+        """Return the calls beside that the change leaves as they were, and the variant does not,
+        nor does it fail there where the turned call does not."""
+        other, fails = self.variants.get(place, {}).get("near") or (), _fails(self.now.get("end"))
+        return [
+            shown
+            for (_, shown, old, new), third in zip(self.near(), other, strict=False)
+            if old == new != third and (fails or not _fails(third))
+        ]
+
+    def is_as(self, place: int, row: Mapping[str, Any]) -> bool:
+        """Return whether a variant's turned call ends as in another row."""
         end = self.variants.get(place, {}).get("end")
-        return end is not None and end == self.was.get("end")
+        return end is not None and end == row.get("end")
 
 
 # -- variants --------------------------------------------------------------------------------------
@@ -103,9 +120,12 @@ def _variants(change: Change, changed: Mapping[str, Sequence[str]]) -> Iterator[
         old, new = change.before.get(path), change.after[path]
         if old is None:
             continue
-        now = functions_of(new)
+        was, now = map(functions_of, (old, new))
         module = Module(path, "", new, Definitions(), {}, ())
-        known = set(map(ast.dump, ast.walk(readable_module(old))))
+        for name in names:
+            if name in was and name in now:
+                yield from _of_conditions(module, name, was[name], now[name])
+        known = Counter(map(_text, ast.walk(readable_module(old))))
         for name in names:
             if name in now:
                 yield from _of_numbers(module, name, now[name], now[name], known)
@@ -115,8 +135,45 @@ def _variants(change: Change, changed: Mapping[str, Sequence[str]]) -> Iterator[
                 yield from _of_numbers(module, *anywhere, statement, known)
 
 
+def _of_conditions(module: Module, name: str, old: Function, new: Function) -> Iterator[Variant]:
+    """Of each condition that the old function does not have, one that always holds and one that
+    never does. One that stands where another did is no new condition."""
+    tests = [[*_tests(node)] for node in (old, new)]
+    known = {_text(part) for test in tests[0] for part in ast.walk(test)}
+    known |= {_text(part) for part in ast.walk(old) if isinstance(part, ast.expr)}
+    chains = [{*map(_text, n.values)} for n in ast.walk(old) if isinstance(n, ast.BoolOp)]
+    added = len(tests[1]) > len(tests[0])
+    found = {test: "" for test in tests[1] if added and _text(test) not in known}
+    for node in ast.walk(new):
+        if isinstance(node, ast.BoolOp):
+            rest = [one for one in node.values if _text(one) not in known]
+            stood = max((len(one) for one in chains if one & {*map(_text, node.values)}), default=1)
+            if len(rest) < len(node.values) > stood:
+                found |= dict.fromkeys(rest, "True" if isinstance(node.op, ast.Or) else "False")
+            elif node in found:
+                found |= dict.fromkeys(rest, "")
+    for test, wide in found.items():
+        told, always = ast.unparse(test), ["True"]
+        match test:
+            case ast.Compare(left, [ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()], [right]):
+                always.append(f"{ast.unparse(left)} != {ast.unparse(right)}")
+        for one in always:
+            pair = [edit_of(module.text, new, test, value) for value in (one, "False")]
+            for edit in pair:
+                mutant = Mutant(module, name, new, edit)
+                yield Variant(mutant, told, True, edit.new.decode() == wide)
+
+
+def _tests(node: ast.AST) -> Iterator[ast.expr]:
+    for one in ast.walk(node):
+        if isinstance(one, ast.If | ast.IfExp):
+            yield one.test
+        elif isinstance(one, ast.comprehension):
+            yield from one.ifs
+
+
 def _of_numbers(
-    module: Module, name: str, function: Function, node: ast.AST, known: Collection[str]
+    module: Module, name: str, function: Function, node: ast.AST, known: Counter[str]
 ) -> Iterator[Variant]:
     """Of each number that the old module does not hold, the next one and the one before."""
     often = set[ast.AST]()
@@ -130,13 +187,17 @@ def _of_numbers(
                 if one in often:
                     continue
                 edits = [edit_of(module.text, function, one, repr(v)) for v in _others(value)]
-                if ast.dump(one) not in known:
+                if not known[_text(one)]:
                     found = (Mutant(module, name, function, edit) for edit in edits)
                     yield from (Variant(mutant, repr(value)) for mutant in found)
 
 
 def _others(value: float) -> tuple[float, ...]:
     return value + 1, value - 1, value * 2 or 10, value + 100
+
+
+def _text(node: ast.AST) -> str:
+    return ast.dump(node)
 
 
 # -- verdicts --------------------------------------------------------------------------------------
@@ -148,18 +209,56 @@ def special(calls: Sequence[Beside], variants: Sequence[Variant], name: str) -> 
     told = [known for one in turned if (known := is_special(one.was, one.now)) is not None]
     if told and all(told):
         return f"{name} does what it did before, but for the test's own values"
-    for first, *rest in zip(*[iter(range(len(variants)))] * len(_others(0)), strict=False):
+    numbers = [place for place, one in enumerate(variants) if not one.condition]
+    for first, *rest in zip(*[iter(numbers)] * len(_others(0)), strict=False):
         if turned and all(_moves(one, [first, *rest]) for one in turned):
             return f"{name} does what it did before, but where a value is {variants[first].told}"
     return ""
 
 
+def one_example(calls: Sequence[Beside], variants: Sequence[Variant], name: str) -> str:
+    """Return how what a function does now only covers its old fault, and no call refutes it; ""."""
+    turned = [one for one in calls if one.differs]
+    for place, variant in enumerate(variants):
+        if turned and all(_is_in_all(one, place, variant) for one in turned):
+            return f"{name} gives {variant.told} wherever it raised: one example only"
+    shown = next((text for look in _PATTERNS for one in turned if (text := look(one, calls))), "")
+    return f"{name} {shown}: one example only" if shown else ""
+
+
 def _moves(one: Beside, places: Sequence[int]) -> bool:
     """Return whether with another number the turned call is as before, and one beside is not: by
     the next number, which has none between, or by two that do this at different places."""
-    found = [one.left_alone(at) if one.is_as(at) else set() for at in places]
+    found = [set(one.left_alone(at)) if one.is_as(at, one.was) else set() for at in places]
     near, (third, fourth) = found[:2], found[2:]
     return any(near) or bool(third and fourth and not third & fourth)
+
+
+def _is_in_all(one: Beside, place: int, variant: Variant) -> bool:
+    """Return whether a number stands in every result where the old code failed, whatever is given;
+    with another number, that one does."""
+    other = one.variants.get(place, {}).get("near") or ()
+    rows = [(new, third) for (_, _, old, new), third in zip(one.near(), other, strict=False)
+            if _fails(old) and not _fails(new)]  # fmt: skip
+    number, last = rf"\b{re.escape(variant.told)}\b", variant.mutant.edit.new.decode()
+    same = all(re.sub(number, last, new) == third != new for new, third in rows)
+    return same and _fails(one.was.get("end")) and len({new for new, _ in rows}) >= _FEW
+
+
+def conditions(calls: Sequence[Beside], variants: Sequence[Variant]) -> Iterator[tuple[int, str]]:
+    """Yield conditions that keep the change from calls beside: the place of the variant that is
+    without, and such a call."""
+    turned = [one for one in calls if one.differs]
+    for place, variant in enumerate(variants):
+        if not variant.condition:
+            continue
+        opposite = place + 1 if variant.mutant.edit.new != b"False" else place - 1
+        if turned and all(
+            one.is_as(place, one.now) and one.is_as(opposite, one.was) for one in turned
+        ):
+            shown = next((text for one in calls for text in one.left_alone(place)), "")
+            if shown:
+                yield place, shown
 
 
 def is_special(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool | None:
@@ -186,6 +285,78 @@ def is_special(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool | None:
 def _is_elsewhere(at: str) -> bool:
     """Return whether two arguments are others, or a letter is any other."""
     return "+" in at or at.rpartition(":")[2].isdigit()
+
+
+def _by_place(one: Beside) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
+    rows = list(one.near())
+    for at in dict.fromkeys(row[0] for row in rows):
+        yield at, [row[1:] for row in rows if row[0] == at]
+
+
+def _ignores(one: Beside, calls: Sequence[Beside]) -> str:
+    """A value that the result depended on does not matter any more."""
+    end = str(one.now.get("end"))
+    for at, rows in () if end in _EMPTY - {"False", "True"} else _by_place(one):
+        olds = {old for _, old, new in rows if new == end and not _fails(old)}
+        same = all(new == end for _, _, new in rows)
+        if same and len(rows) >= _MANY and len(olds) > 1 and not _fails(end):
+            return f"gives {end[:40]} whatever {at.partition(':')[0]} is"
+    return ""
+
+
+def _answers_anyhow(one: Beside, calls: Sequence[Beside]) -> str:
+    """One result for all letters that the old code raised for."""
+    end = str(one.now.get("end"))
+    if sum(other.now.get("end") == end for other in calls) > 1 or end in _EMPTY:
+        return ""  # two examples show that it is a default
+    if _fails(end) or not _fails(one.was.get("end")):
+        return ""
+    for at, rows in _by_place(one):
+        lettered = _is_elsewhere(at) and "+" not in at and len(rows) >= _FEW
+        if lettered and all(_fails(old) and new == end for _, old, new in rows):
+            return f"gives {end[:40]} for {rows[0][0]}, too, which raised before"
+    return ""
+
+
+def _is_shifted(one: Beside, calls: Sequence[Beside]) -> str:
+    """Every result is another by one number."""
+    pairs = [(one.was.get("end"), one.now.get("end")), *(row[2:] for row in one.near())]
+    known = {(str(a), str(b)) for a, b in pairs if _NUMBER.fullmatch(f"{a}|{b}")}
+    by = {round(float(new) - float(old), 9) for old, new in known}
+    if sum(other.differs for other in calls) > 1 or len(by) != 1:
+        return ""
+    enough = len({old for old, _ in known}) >= _FEW and abs(*by) > MOST_BY
+    return f"adds {by.pop():g} to every result" if enough else ""
+
+
+_NUMBER = re.compile(r"-?\d+(\.\d+)?\|-?\d+(\.\d+)?")
+
+
+def _still_fails(one: Beside, calls: Sequence[Beside]) -> str:
+    """The error of the turned call, which no statement raises, is gone on both sides of its number,
+    and still there farther away."""
+    end = str(one.was.get("end"))
+    demanded = any(other.now.get("end") == end for other in calls)
+    for at, rows in _by_place(one) if one.was.get("accident") is True and not demanded else ():
+        nearest = [new for _, _, new in rows[:2]]
+        shown = next((told for told, old, new in rows if old == new == end), "")
+        if shown and ":" not in at and not any(map(_fails, nearest)):
+            return f"still {end[:80]} for {shown}"
+    return ""
+
+
+def _documented(one: Beside, calls: Sequence[Beside]) -> str:
+    """An example that the docstring quotes beside the turned value raises as before."""
+    before, after = (row.get("documented") or {} for row in (one.was, one.now))
+    for text, end in after.items():
+        if _fails(end) and _fails(before.get(text)):
+            return f"still {str(end)[:80]} for {text!r}, which its docstring names"
+    return ""
+
+
+_PATTERNS: tuple[Callable[[Beside, Sequence[Beside]], str], ...] = (
+    _ignores, _answers_anyhow, _is_shifted, _still_fails, _documented,
+)  # fmt: skip
 
 
 # -- tests that notice less ---------------------------------------------------------------------
@@ -300,7 +471,7 @@ def free_number(
     numbers = dict[str, list[Mutant]]()
     for one in variants_of(change, functions):
         before = one.mutant.module.text.encode()[: one.mutant.edit.start]
-        if _COMPARED.search(before) and one.told not in stated:
+        if not one.condition and _COMPARED.search(before) and one.told not in stated:
             numbers.setdefault(one.told, []).append(one.mutant)
     for told, mutants in numbers.items():
         if len(surviving(change, workspace, files, mutants[:2])) == 2:  # one more, one less

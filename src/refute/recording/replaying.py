@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import copy
 import datetime
+import dis
 import importlib
 import importlib.machinery
 import itertools
@@ -17,6 +18,7 @@ import json
 import os
 import pickle
 import random
+import re
 import signal
 import sys
 import time
@@ -36,6 +38,7 @@ AT_ONCE = 4
 OF_VARIANTS = 10.0
 """Seconds for all of them."""
 _SIMPLE = (bool, int, float, str, list, tuple, dict)
+_QUOTED = re.compile(r"'([^']{1,40})'|\"([^\"]{1,40})\"")
 
 
 def main(plan: str, target: str) -> None:
@@ -96,6 +99,10 @@ def here(plan: str, target: str, way: Any) -> None:
             out.write(json.dumps({"place": place, **row}) + "\n")
 
 
+FAILED: list[bool] = []
+"""True if the last call that raised did so by a statement."""
+
+
 def called(function: Any, plain: Any, named: Any) -> Any:
     return function(*plain, **named)
 
@@ -128,6 +135,7 @@ def replayed(call: str, beside: bool, way: Any = called, steps: bool = True) -> 
         row["edge"] = any(
             is_edge(value) and value != defaults.get(name, call) for name, value in given.items()
         ) or any(is_edge(field) and not isinstance(field, (int, float)) for field in inside)
+        row["accident"] = bool(FAILED) and not FAILED.pop()
         others = list(itertools.islice(varied(given), MOST_BESIDE))
         end_at = time.monotonic() + SECONDS
         in_time = itertools.takewhile(lambda _: time.monotonic() < end_at, others)
@@ -139,7 +147,17 @@ def replayed(call: str, beside: bool, way: Any = called, steps: bool = True) -> 
                            if one[name] is not given[name])]
             for at, one in others
         ]  # fmt: skip
+        row["documented"] = documented(function, given, way)
     return row
+
+
+def documented(function: Any, given: dict[str, Any], way: Any) -> dict[str, str]:
+    """Return the outcomes of what a docstring quotes beside a text that is given."""
+    texts = {one or other for one, other in _QUOTED.findall(function.__doc__ or "")}
+    for name, value in given.items():
+        if type(value) is str and value in texts:
+            return {one: made(function, {**given, name: one}, way)[0] for one in sorted(texts)}
+    return {}
 
 
 def made(
@@ -172,6 +190,7 @@ def made(
         return trace
 
     random.seed(0)
+    FAILED.clear()
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     sys.settrace(trace if noted else None)
     try:
@@ -185,6 +204,7 @@ def made(
         end = outline(value)
     except BaseException as error:
         end = "raises " + told(type(error), error)
+        FAILED.append(by_statement(error))
     finally:
         sys.settrace(None)
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -193,6 +213,16 @@ def made(
         f"; {name} becomes {after[name]}" for name in after if after[name] != before[name]
     )
     return end, sorted(steps)
+
+
+def by_statement(error: BaseException) -> bool:
+    """Return whether a `raise` raised an error, or what is looked up was missing."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    code = at.tb_frame.f_code.co_code if at is not None else b""
+    name = dis.opname[code[at.tb_lasti]] if at is not None else ""
+    return name.startswith(("RAISE_", "RERAISE")) or isinstance(error, LookupError)
 
 
 def varied(given: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

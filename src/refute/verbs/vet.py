@@ -23,7 +23,7 @@ from refute.diffing.service import Diffed, compare
 from refute.errors import InputError, RefuteError
 from refute.gating.change import PatchedChange
 from refute.gating.experiments import turned
-from refute.gating.running import Runs, Standing, alone
+from refute.gating.running import ASKED, Runs, Standing, alone
 from refute.gating.strength import free_number
 from refute.issue.choosing import chosen_reproducer
 from refute.issue.contract import read_issue
@@ -103,7 +103,7 @@ def doubted(
     left = turned(runs, candidates, runs.run("new", chosen), calls_of(rows))
     tests_own = [call for call in calls_of(rows) if not call.chosen]
     stated = tried(inputs_of(issue), tests_own, code, workspace, bounds.test_seconds)
-    against = {one.rule: one.what for one in left.findings if one.shown}
+    against = {one.rule: one.what for one in left.findings if one.shown and one.rule not in ASKED}
     special = against.pop("no-special-case", "")
     flaky = "".join(f"{one} comes out otherwise in each run" for one in left.flaky[:1])
     if special:
