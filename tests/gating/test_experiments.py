@@ -114,7 +114,6 @@ AS_BEFORE, EXAMPLE = "but for the test's own values", "one example only"
         ("return n - 5", "return max(0, n - 5)", {"n": 3}, ""),
         ("return n - 5", "return 0 if n == 3 else n - 5", {"n": 3}, AS_BEFORE),
         ("return n - 5", "return n - 5 if n > 3 else n - 4", {"n": 3}, ""),
-        ("return n - 5", "return n * 1", {"n": 0}, "adds 5"),
         ("return p.x - p.y", "return abs(p.x) + p.y", {"p": (3, 4)}, ""),
         ("return y % 4 == 0", "return y % 4 == 0 and y != 1900", {"y": 1900}, "a value is 1900"),
         (
@@ -126,7 +125,7 @@ AS_BEFORE, EXAMPLE = "but for the test's own values", "one example only"
         ("return n > 10", "return n >= 9", {"n": 9}, ""),
         ("return n", "return n * 3 if n % 2 == 0 else n", {"n": 4}, ""),
         ("return p.x - p.y", "return abs(p.y)", {"p": (0, 3)}, EXAMPLE),
-        ("return int(t[:-1])", "return int(t[:-1]) + 96", {"t": "4k"}, "adds 96 to every result"),
+        ("return int(t[:-1])", "return t", {"t": "x2k"}, "accepts t="),
         ("return {'m': 60}[t[-1]]", "return {'m': 60}.get(t[-1], 7)", {"t": "2d"}, EXAMPLE),
         ("return {'m': 60}[t[-1]]", "return {'m': 60}.get(t[-1])", {"t": "2d"}, ""),
         (

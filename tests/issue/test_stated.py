@@ -37,6 +37,8 @@ def fixed(condition: str) -> str:
         ("value - high <= high < value", "It is 0 for 31 as well.", "cannot tell", "states 31"),
         ("value > high > 8", "`clamp(7, 0, 5)` gives `0`.", "cannot tell", "clamp(7, 0, 5) of"),
         ("high < value < 70", "", "cannot tell", "that 70 is the right number"),
+        ("high < value and value > 0", "", "cannot tell", "that 0 is the right number"),
+        ("high < value and value % 2 == 0", "", "cannot tell", "by `value % 2 == 0`"),
     ],
 )  # fmt: skip
 def test_vet(

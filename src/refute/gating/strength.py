@@ -42,8 +42,6 @@ from refute.workspace.running import applied
 MOST_VARIANTS = 40
 SPECIAL = 0.1
 """A change for one value changes less than this share of the calls beside (of the prototype)."""
-MOST_BY = 2.0
-"""A constant that all results are larger by is an offset of an index up to this."""
 _FEW, _MANY = 3, 6
 """Calls beside that show something, together with where the value lies; that do so alone."""
 _EMPTY = frozenset({"None", "0", "-1", "0.0", "''", "[]", "()", "{}", "set()", "False", "True"})
@@ -151,7 +149,7 @@ def _of_conditions(module: Module, name: str, old: Function, new: Function) -> I
             if len(rest) < len(node.values) > stood:
                 found |= dict.fromkeys(rest, "True" if isinstance(node.op, ast.Or) else "False")
             elif node in found:
-                found |= dict.fromkeys(rest, "")
+                found |= dict.fromkeys(node.values, "")
     for test, wide in found.items():
         told, always = ast.unparse(test), ["True"]
         match test:
@@ -297,6 +295,8 @@ def _ignores(one: Beside, calls: Sequence[Beside]) -> str:
     """A value that the result depended on does not matter any more."""
     end = str(one.now.get("end"))
     for at, rows in () if end in _EMPTY - {"False", "True"} else _by_place(one):
+        if "+" in at:  # two that are a little larger or less: of a limit this is due
+            continue
         olds = {old for _, old, new in rows if new == end and not _fails(old)}
         same = all(new == end for _, _, new in rows)
         if same and len(rows) >= _MANY and len(olds) > 1 and not _fails(end):
@@ -316,20 +316,6 @@ def _answers_anyhow(one: Beside, calls: Sequence[Beside]) -> str:
         if lettered and all(_fails(old) and new == end for _, old, new in rows):
             return f"gives {end[:40]} for {rows[0][0]}, too, which raised before"
     return ""
-
-
-def _is_shifted(one: Beside, calls: Sequence[Beside]) -> str:
-    """Every result is another by one number."""
-    pairs = [(one.was.get("end"), one.now.get("end")), *(row[2:] for row in one.near())]
-    known = {(str(a), str(b)) for a, b in pairs if _NUMBER.fullmatch(f"{a}|{b}")}
-    by = {round(float(new) - float(old), 9) for old, new in known}
-    if sum(other.differs for other in calls) > 1 or len(by) != 1:
-        return ""
-    enough = len({old for old, _ in known}) >= _FEW and abs(*by) > MOST_BY
-    return f"adds {by.pop():g} to every result" if enough else ""
-
-
-_NUMBER = re.compile(r"-?\d+(\.\d+)?\|-?\d+(\.\d+)?")
 
 
 def _still_fails(one: Beside, calls: Sequence[Beside]) -> str:
@@ -354,8 +340,19 @@ def _documented(one: Beside, calls: Sequence[Beside]) -> str:
     return ""
 
 
+def _swallows(one: Beside, calls: Sequence[Beside]) -> str:
+    """The text was no value of what is read, and with a letter in any place is none either; now all
+    of these are taken."""
+    kind = "raises ValueError"
+    rows = [(shown, new) for at, shown, old, new in one.near()
+            if _is_elsewhere(at) and "+" not in at and old.startswith(kind)]  # fmt: skip
+    swallowed = str(one.was.get("end")).startswith(kind) and len(rows) >= _MANY
+    taken = swallowed and not any(_fails(new) for _, new in rows)
+    return f"accepts {rows[0][0]}, too, which raised before" if taken else ""
+
+
 _PATTERNS: tuple[Callable[[Beside, Sequence[Beside]], str], ...] = (
-    _ignores, _answers_anyhow, _is_shifted, _still_fails, _documented,
+    _ignores, _answers_anyhow, _still_fails, _documented, _swallows,
 )  # fmt: skip
 
 
@@ -456,24 +453,61 @@ def _mutants(workspace: Workspace, patches: Sequence[str], calls: Iterable[Call]
     return list(islice(in_turn(rows), MOST_MUTANTS))
 
 
-_COMPARED = re.compile(rb"(?:[<>]=?|[!=]=)\s*-?$")
-"""Before a number."""
+_TRIVIAL, _FAR = frozenset({0, 1, 2}), 100
 
 
 def free_number(
     change: PatchedChange, workspace: Workspace, files: Sequence[str], issue: str
 ) -> str:
-    """Return why a number that the fix compares with may as well be another one: neither the issue
-    nor the code before states it, and with the next one and the one before all tests of the files
-    pass; ""."""
+    """Return why a number that the fix brings in may as well be another one, as all tests of the
+    files show: it compares with this one, or with one a little larger and a little smaller; 0, 1
+    and 2 with one far away; or it gives a number, and only one that is less fails. ""."""
     functions = {path: [*one.chosen.values()] for path, one in disguised(change)[0].items()}
-    stated = {"0", "1", "2", *re.findall(r"\d+(?:\.\d+)?", issue)}
-    numbers = dict[str, list[Mutant]]()
-    for one in variants_of(change, functions):
-        before = one.mutant.module.text.encode()[: one.mutant.edit.start]
-        if not one.condition and _COMPARED.search(before) and one.told not in stated:
-            numbers.setdefault(one.told, []).append(one.mutant)
-    for told, mutants in numbers.items():
-        if len(surviving(change, workspace, files, mutants[:2])) == 2:  # one more, one less
-            return f"nothing shows that {told} is the right number to compare with"
+    stated = set(re.findall(r"\d+(?:\.\d+)?", issue))
+    rows = [*islice(_new_numbers(change, functions, stated), MOST_VARIANTS // 2)]
+    kept = surviving(change, workspace, files, [one for row in rows for one in row[1:]])
+    for told, *mutants in rows:
+        passing = [one in kept for one in mutants]
+        far = told in _TRIVIAL and any(passing) and len(passing) == 2
+        if far or passing in ([True, True], [False, True, True]):
+            return f"nothing shows that {told} is the right number"
     return ""
+
+
+def _new_numbers(
+    change: Change, changed: Mapping[str, Sequence[str]], stated: set[str]
+) -> Iterator[tuple[Any, ...]]:
+    """Yield each number with mutants that have others in its place."""
+    for path, names in changed.items():
+        text, old = change.after[path], change.before.get(path, "")
+        module = Module(path, "", text, Definitions(), {}, ())
+        was, now = map(functions_of, (old, text))
+        everywhere = {*map(_text, ast.walk(readable_module(old)))}
+        for name in names:
+            known = {_text(one) for one in ast.walk(was[name])} if name in was else set()
+            for compared, number, value in _numbers_in(now[name], known):
+                others = [value - 1, value + 1] + [value + _FAR] * (not compared)
+                if compared and value in _TRIVIAL:
+                    others = [value - _FAR, value + _FAR]
+                elif str(value) in stated or _text(number) in everywhere or value in (0, 1):
+                    continue
+                edits = [edit_of(text, now[name], number, repr(one)) for one in others]
+                yield value, *(Mutant(module, name, now[name], one) for one in edits if one)
+
+
+def _numbers_in(
+    function: Function, known: set[str]
+) -> Iterator[tuple[bool, ast.expr, int | float]]:
+    """Yield numbers in comparisons (True) and calls that are not known."""
+    for node in ast.walk(function):
+        match node if _text(node) not in known else None:
+            case ast.Compare(left, _, rest):
+                parts = [left, *rest]
+            case ast.Call(_, parts):
+                pass
+            case _:
+                continue
+        for part in parts:
+            match part.operand if isinstance(part, ast.UnaryOp) else part:
+                case ast.Constant(int() | float() as value) as one if type(value) is not bool:
+                    yield isinstance(node, ast.Compare), one, value

@@ -27,7 +27,7 @@ from refute.core.problems import IssueProblem
 from refute.core.remarks import few
 from refute.errors import ContextTooLong
 from refute.issue.contract import Bounded, DraftedFix, FixClaim, FixState, OutOfBounds, Reproduction
-from refute.issue.original import WHOLE, fix_submission, groups_told, runnable_id, scrubbed
+from refute.issue.original import fix_submission, groups_told, runnable_id, scrubbed
 from refute.issue.vet import Vetted, vet_fix
 from refute.models.contract import Message, Sampling
 from refute.prompts import render
@@ -143,8 +143,8 @@ def shortcomings(kind: Kind, kinds: Sequence[Kind], review: Review | str) -> lis
         found.append("only one answer holds a fix that does this")
     if kind.best.red:
         found.append(f"{len(kind.best.red)} accepted tests stay red with it")
-    rivals = [one for one in kinds if one is not kind and _rivals(one, kind)]
-    if rivals:
+    rivals = (one for one in kinds if one is not kind and one.best.green - kind.best.green)
+    if any(one.answers >= RIVAL * kind.answers and not one.best.broken for one in rivals):
         found.append("another fix, as well supported, turns other tests green")
     if isinstance(review, str):
         found.append(review)
@@ -154,14 +154,6 @@ def shortcomings(kind: Kind, kinds: Sequence[Kind], review: Review | str) -> lis
         if not review.determined:
             found.append("the review: the issue leaves open what a fix has to do")
     return found
-
-
-def _rivals(other: Kind, kind: Kind) -> bool:
-    """Return whether another kind turns something green that this one does not, with enough
-    answers."""
-    if not other.best.green - kind.best.green:
-        return False
-    return other.answers >= RIVAL * kind.answers and not len(other.best.broken)
 
 
 MOST_REVIEWED = 3
@@ -239,9 +231,7 @@ class _Vetting:
         outdated = outdated and outdated & {result.id for result in self(fix).broken}
         key = fix.patch, outdated
         if key not in self._known:
-            self._known[key] = vet_fix(
-                fix.patch, *self._ground, first=fix.near, outdated=outdated, whole=WHOLE
-            )
+            self._known[key] = vet_fix(fix.patch, *self._ground, first=fix.near, outdated=outdated)
         return self._known[key]
 
 

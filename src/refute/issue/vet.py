@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from refute.core.methods import Bounds
 from refute.errors import PatchRejected
 from refute.issue.context import MOST, neighbouring_tests
 from refute.issue.contract import Verdict
-from refute.issue.original import Original, TrialRun
+from refute.issue.original import WHOLE, Original, TrialRun
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 from refute.workspace.control import turned_green
 from refute.workspace.patches import (
@@ -63,16 +63,15 @@ def vet_fix(
     most_neighbours: int = MOST,
     first: Sequence[str] = (),
     outdated: Collection[str] = (),
-    whole: float | None = None,
     cheap: float = 0.0,
 ) -> Vetted:
     """Judge a fix (unified diff) by a test patch ("": none is known). Blocks while tests run.
 
     `first`: existing test files to be run before others. `outdated`: ids of existing tests that
     demand what the issue calls wrong; they are not held against the fix. `cheap`: seconds that more
-    files than `most_neighbours` may take, by the time of these. `whole`: seconds that the
-    tests of an existing file may take (None: any); longer files are left out, and so are those that
-    would use up half of the time for a run together with those before them.
+    files than `most_neighbours` may take, by the time of these. Existing files whose tests take
+    longer than `WHOLE` seconds are left out, and so are those that would use up half of the time
+    for a run together with those before them.
 
     Raises `WorkspaceUnavailable`. The workspace is clean afterwards.
     """
@@ -92,37 +91,43 @@ def vet_fix(
         return Vetted("does not apply", reason, notes=tuple(notes))
     if names := knows_of_tests(code):
         notes.append(f"the code of the fix mentions {', '.join(names)}: read why")
-    original = Original(workspace, bounds, whole=whole)
+    original = Original(workspace, bounds, whole=WHOLE)
     found_near = neighbouring_tests(touched_files(code), original.sources(), hint=fix, most=_ALL)
-    every = tuple(dict.fromkeys((*first, *found_near)))
+    named = [path for path in found_near if "test" in path.rpartition("/")[2]]  # runners take these
+    every = tuple(dict.fromkeys((*first, *(named or found_near))))
     near = every[:most_neighbours]
     if near and cheap:
         near = every[: int(max(1, cheap / (original.base(near).seconds + 0.1)) * len(near))]
-    near, too_long = (near, ()) if whole is None else _affordable(near, original, bounds)
+    near, too_long = _affordable(near, original, bounds)
     if too_long:
         notes.append(f"existing tests that take too long are not run: {', '.join(too_long)}")
     trial = original.attempt(tests) if tests.strip() else None
     before = original.base(near) if near else None
     own, seconds = test_files(tests), bounds.test_seconds
     fixed = None
-    if _usable(trial):
+    reproducing = trial.failing if trial else ()
+    if reproducing:
         with suppress(PatchRejected):  # the fix changes what the tests are added to
             fixed = run_on(workspace, (code, tests), TestSelection(own), timeout=seconds)
     after = run_on(workspace, (code,), TestSelection(near), timeout=seconds) if near else None
     notes += _vanished(before, after)
-    broken = (*_broken(before, after), *_broken(trial.report if trial else None, fixed))
-    broken = tuple({one.id: one for one in broken if one.id not in outdated}.values())
-    still = _still_failing(trial, fixed)
-    verdict, reason = _verdict(trial, fixed, still, broken, (before, after))
-    found = _vetted(verdict, reason, trial, still, broken, near, notes)
-    found = replace(found, too_long=too_long)
-    if verdict != "fixed" or fixed is None:
-        return found
-    ids = {result.id for result in found.reproducing}
-    green = [result for result in fixed.results if result.id in ids]
-    patches = (code, tests)
-    why = turned_green(workspace, patches, own, green, timeout=seconds)
-    return replace(found, verdict="cannot tell", reason=why) if why else found
+    pairs = (before, after), (trial.report if trial else None, fixed)
+    broken = {
+        one.id: one
+        for was, now in pairs
+        for one in (newly_failing(was, now) if was and now else ())
+        if one.id not in outdated
+    }
+    still = _still_failing(reproducing, fixed)
+    verdict, reason = _verdict(trial, still, len(broken), [one for row in pairs for one in row])
+    if verdict == "fixed" and fixed is not None:
+        ids = {result.id for result in reproducing}
+        green = [result for result in fixed.results if result.id in ids]
+        if why := turned_green(workspace, (code, tests), own, green, timeout=seconds):
+            verdict, reason = "cannot tell", why
+    return Vetted(
+        verdict, reason, reproducing, still, tuple(broken.values()), near, tuple(notes), too_long
+    )
 
 
 def _affordable(
@@ -142,12 +147,11 @@ def _affordable(
 
 def _verdict(
     trial: TrialRun | None,
-    fixed: TestReport | None,
     still: Sequence[TestResult],
-    broken: Sequence[TestResult],
-    near: tuple[TestReport | None, TestReport | None],
+    broken: int,
+    reports: Sequence[TestReport | None],
 ) -> tuple[Verdict, str]:
-    shaky = [r for r in (*near, trial.report if trial else None, fixed) if r and not _sound(r)]
+    shaky = [one.remark or one.status for one in reports if one and not _sound(one)]
     if broken:
         also = "" if trial is None or not trial.failing or still else "; the issue itself is fixed"
         return "breaks tests", f"{_count(broken, 'test')} passed before the fix and fail now{also}"
@@ -155,54 +159,26 @@ def _verdict(
         return "cannot tell", "no test reproduces the issue"
     if trial.report is None:
         return "cannot tell", f"the reproducing tests were not run: {trial.rejected}"
-    if not trial.failing:
+    of = len(trial.failing)
+    if not of:
         return "cannot tell", "no reproducing test fails on the original code"
     if still:
-        of = len(trial.failing)
         return "not fixed", f"{len(still)} of {of} reproducing tests fail on the fixed code"
     if shaky:
-        return "cannot tell", f"a run of tests is not to be relied on: {_why(shaky[0])}"
-    return (
-        "fixed",
-        f"{_count(trial.failing, 'reproducing test')} failed before the fix and pass now",
-    )
+        return "cannot tell", f"a run of tests is not to be relied on: {shaky[0]}"
+    return "fixed", f"{_count(of, 'reproducing test')} failed before the fix and pass now"
 
 
-def _vetted(
-    verdict: Verdict,
-    reason: str,
-    trial: TrialRun | None,
-    still: Sequence[TestResult],
-    broken: Sequence[TestResult],
-    near: tuple[str, ...],
-    notes: Sequence[str],
-) -> Vetted:
-    reproducing = trial.failing if trial else ()
-    return Vetted(verdict, reason, reproducing, tuple(still), tuple(broken), near, tuple(notes))
-
-
-def _usable(trial: TrialRun | None) -> bool:
-    return trial is not None and bool(trial.failing)
-
-
-def _still_failing(trial: TrialRun | None, fixed: TestReport | None) -> tuple[TestResult, ...]:
+def _still_failing(
+    reproducing: tuple[TestResult, ...], fixed: TestReport | None
+) -> tuple[TestResult, ...]:
     """Reproducing tests that do not pass with the fix; all of them where it could not be run."""
-    if trial is None or not trial.failing:
-        return ()
     if fixed is None:
-        return trial.failing
+        return reproducing
     now = statuses(fixed)
     results = {result.id: result for result in fixed.results}
-    return tuple(
-        results.get(was.id, was) for was in trial.failing if now.of(was.id, was.file) != "pass"
-    )
-
-
-def _broken(before: TestReport | None, after: TestReport | None) -> tuple[TestResult, ...]:
-    """Tests that passed and now fail, those of a file that cannot be imported any more included."""
-    if before is None or after is None:
-        return ()
-    return newly_failing(before, after)
+    failing = (was for was in reproducing if now.of(was.id, was.file) != "pass")
+    return tuple(results.get(was.id, was) for was in failing)
 
 
 def _vanished(before: TestReport | None, after: TestReport | None) -> list[str]:
@@ -215,18 +191,13 @@ def _vanished(before: TestReport | None, after: TestReport | None) -> list[str]:
         for result in before.results
         if was.of(result.id, result.file) == "pass" and now.of(result.id, result.file) == "none"
     ]
-    if not gone:
-        return []
-    return [f"{len(gone)} tests passed before the fix and do not run with it, e.g. {gone[0]}"]
+    told = f"{len(gone)} tests passed before the fix and do not run with it, e.g. "
+    return [told + gone[0]] if gone else []
 
 
 def _sound(report: TestReport) -> bool:
     return report.status == "finished" and report.trusted
 
 
-def _why(report: TestReport) -> str:
-    return report.remark or report.status
-
-
-def _count(results: Sequence[TestResult], what: str) -> str:
-    return f"{len(results)} {what}" + ("" if len(results) == 1 else "s")
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + "s" * (number != 1)

@@ -27,7 +27,7 @@ from types import FrameType
 from typing import Any
 
 from refute.recording.outlining import outline
-from refute.recording.watching import STARTS_ANEW, function_of, parameters, told
+from refute.recording.watching import function_of, parameters, told
 
 ARGUMENTS = (["app"], ["/usr/bin/app", "--port", "80"])
 SECONDS = 2.0
@@ -199,7 +199,7 @@ def made(
             import asyncio
 
             value = asyncio.run(value)
-        elif code.co_flags & STARTS_ANEW == 0x20:
+        elif isinstance(value, Iterator):
             value = list(itertools.islice(value, 100))
         end = outline(value)
     except BaseException as error:
@@ -260,8 +260,12 @@ def moves(value: Any, at: str = "", deep: int = 0) -> Iterator[tuple[str, Any]]:
     elif kind is str:
         letters = [
             [(f"{at}:{place}", value[:place] + new + value[place + 1 :]) for new in "xqz"
-             if letter.isalpha() and new != letter]
+             if letter.isalnum() and new != letter]
             for place, letter in enumerate(value[:6])
+        ]  # fmt: skip
+        letters += [
+            [(f"{at}:{len(value)}", value.replace(one, new)) for new in "a7" if new != one]
+            for one in sorted({*value[:6]}) if one.isalnum() and value.count(one) > 1
         ]  # fmt: skip
         lengths = [(f"{at}:#", other) for other in texts(value)]
         yield from in_turn([lengths, *letters])

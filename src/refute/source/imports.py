@@ -75,8 +75,6 @@ def _joined(module: ImportEditor, node: ast.stmt) -> bool:
     names = {(alias.name, alias.asname) for one in (old, node) for alias in one.names}
     if "#" in written or ";" in written or any(name == "*" for name, _ in names):
         return False
-    if _one_name_a_line(module):
-        return False
     listed = [f"{n} as {other}" if other else n for n, other in sorted(names, key=_name_order)]
     head = f"from {'.' * old.level}{old.module or ''} import "
     line = head + ", ".join(listed)
@@ -96,13 +94,6 @@ def _opening_imports(module: ImportEditor) -> list[ast.Import | ast.ImportFrom]:
             break
         found.append(node)
     return found
-
-
-def _one_name_a_line(module: ImportEditor) -> bool:
-    """Return whether the file writes a statement for each name: several from one module stand
-    apart."""
-    sources = [n.module for n in _opening_imports(module) if isinstance(n, ast.ImportFrom)]
-    return len(sources) > len(set(sources))
 
 
 def _name_order(name: tuple[str, str | None]) -> tuple[int, str]:
@@ -128,12 +119,11 @@ def _add_sorted(module: ImportEditor, node: ast.stmt, piece: str) -> None:
             module.splice(at, at, [piece, ""])
         return
     group = alike[0] if kind == 0 or own else alike[-1]
-    plain_first = _plain_first(group)
 
     def order(one: ast.stmt) -> tuple[int, int, str, str]:
         # a group may hold several kinds where the file does not part them
         name = one.names[0].name if isinstance(one, ast.Import | ast.ImportFrom) else ""
-        of_names = isinstance(one, ast.ImportFrom) and plain_first
+        of_names = isinstance(one, ast.ImportFrom)
         return _kind(module, one), of_names, _module(one).lower(), name.lower()
 
     before_it = [one for one in group if order(one) <= order(node)]
@@ -151,14 +141,6 @@ def _groups(module: ImportEditor) -> list[list[ast.Import | ast.ImportFrom]]:
         else:
             groups.append([node])
     return groups
-
-
-def _plain_first(group: Sequence[ast.stmt]) -> bool:
-    """Return whether `import x` stands before `from x import y` in a group, whatever x is; so
-    sorters do where nothing else is said, and so it is taken where the group does not show it."""
-    kinds = [isinstance(one, ast.ImportFrom) for one in group]
-    names = [_module(one).lower() for one in group]
-    return kinds == sorted(kinds) or names != sorted(names)
 
 
 def _top(module: ImportEditor, futures: bool) -> int:

@@ -23,7 +23,7 @@ from refute.diffing.service import Diffed, compare
 from refute.errors import InputError, RefuteError
 from refute.gating.change import PatchedChange
 from refute.gating.experiments import turned
-from refute.gating.running import ASKED, Runs, Standing, alone
+from refute.gating.running import Runs, Standing, alone
 from refute.gating.strength import free_number
 from refute.issue.choosing import chosen_reproducer
 from refute.issue.contract import read_issue
@@ -103,15 +103,14 @@ def doubted(
     left = turned(runs, candidates, runs.run("new", chosen), calls_of(rows))
     tests_own = [call for call in calls_of(rows) if not call.chosen]
     stated = tried(inputs_of(issue), tests_own, code, workspace, bounds.test_seconds)
-    against = {one.rule: one.what for one in left.findings if one.shown and one.rule not in ASKED}
+    against = {one.rule: one.what for one in left.findings if one.shown}
     special = against.pop("no-special-case", "")
     flaky = "".join(f"{one} comes out otherwise in each run" for one in left.flaky[:1])
     if special:
         return replace(vetted, verdict="not fixed", reason=special)
+    files = [*dict.fromkeys((*chosen.files, *vetted.neighbours))]
     why = stated or next(iter(against.values()), flaky)
-    if not why:
-        files = dict.fromkeys((*chosen.files, *vetted.neighbours))
-        why = free_number(change, workspace, [*files], issue)
+    why = why or free_number(change, workspace, files, issue)
     return replace(vetted, verdict="cannot tell", reason=why) if why else vetted
 
 

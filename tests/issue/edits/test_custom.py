@@ -253,8 +253,8 @@ def test_a_file_that_does_not_parse_can_be_added_to_but_not_rewritten(judge: Jud
 OPENING = """import os
 from sys import path
 
-from app.models import A
 import zlibrary
+from app.models import A
 
 from . import views
 from .tests import (
@@ -273,7 +273,7 @@ import late
         ("import string", "from sys", "import string\nfrom sys"),
         ("import unittest", "from sys", "import unittest\nfrom sys"),
         ("from app.forms import F", "from app.models", "from app.forms import F\nfrom app.models"),
-        ("from zzz import F", "import zlibrary\n", "import zlibrary\nfrom zzz import F\n"),
+        ("from zzz import F", "import A\n", "import A\nfrom zzz import F\n"),
         ("from .urls import u", "    one,\n)\n", "    one,\n)\nfrom .urls import u\n"),
     ],
 )
