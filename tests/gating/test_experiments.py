@@ -123,6 +123,8 @@ AS_BEFORE, EXAMPLE = "but for the test's own values", "one example only"
             "",
         ),
         ("return n > 10", "return n >= 9", {"n": 9}, ""),
+        ("return lambda x: n", "return lambda x: n + (n == 7)", {"n": 7}, AS_BEFORE),
+        ("return map(str, [n])", "return map(str, [n + (n == 7)])", {"n": 7}, AS_BEFORE),
         ("return n", "return n * 3 if n % 2 == 0 else n", {"n": 4}, ""),
         ("return p.x - p.y", "return abs(p.y)", {"p": (0, 3)}, EXAMPLE),
         ("return int(t[:-1])", "return t", {"t": "x2k"}, "accepts t="),

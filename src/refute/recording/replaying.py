@@ -23,7 +23,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 from refute.recording.outlining import outline
@@ -35,6 +35,8 @@ SECONDS = 2.0
 MOST_BESIDE = 128
 AT_ONCE = 4
 """Of the other values of each of two arguments."""
+PLAIN = (-1234, "x1", [2, 1])
+"""Values that a function is tried with that was returned."""
 OF_VARIANTS = 10.0
 """Seconds for all of them."""
 _SIMPLE = (bool, int, float, str, list, tuple, dict)
@@ -201,6 +203,8 @@ def made(
             value = asyncio.run(value)
         elif isinstance(value, Iterator):
             value = list(itertools.islice(value, 100))
+        elif isinstance(value, FunctionType):
+            value = [value, *(answer(value, one) for one in PLAIN)]
         end = outline(value)
     except BaseException as error:
         end = "raises " + told(type(error), error)
@@ -213,6 +217,14 @@ def made(
         f"; {name} becomes {after[name]}" for name in after if after[name] != before[name]
     )
     return end, sorted(steps)
+
+
+def answer(function: Any, value: Any) -> Any:
+    """Return what a function that was returned gives for a value, or how it fails."""
+    try:
+        return function(value)
+    except Exception as error:
+        return type(error)
 
 
 def by_statement(error: BaseException) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from refute.core.methods import Bounds, Context, Given, method
 from refute.core.parameters import parameter
@@ -22,11 +22,7 @@ from refute.errors import ContextTooLong
 from refute.issue.context import LEAST_TOKENS, Likely, likely_files, shown_issue
 from refute.issue.contract import Bounded, DraftedFix, OutOfBounds, Reproduction
 from refute.issue.proving import proven_fix
-from refute.issue.redgreen.locate import (
-    View,
-    locate_prompt,
-    view_of,
-)
+from refute.issue.redgreen.locate import View, locate_prompt, view_of
 from refute.issue.redgreen.pool import Doubt, Doubts, Pool, conclude
 from refute.issue.redgreen.questions import (
     PromptedQuestion,
@@ -48,8 +44,6 @@ _SNIPPET_SECONDS = 180.0
 CONTEXT_TOKENS = 12_000
 _ISSUE_SHARE = 4
 """The issue's text may have one token to so many of the context."""
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,33 +100,28 @@ async def redgreen(
         return await proven_fix(problem, found, asking, proof, bounds, issue=work.issue)
 
 
+@dataclass
 class _Work:
     """One issue being worked on: what is known so far, and the journal."""
 
-    def __init__(
-        self,
-        problem: IssueProblem,
-        bed: TestBed,
-        ask: Bounded,
-        bounds: Bounds,
-        options: RedgreenOptions,
-        given: Given,
-    ) -> None:
-        self.problem = problem
-        self.issue = shown_issue(problem.text, options.context_tokens // _ISSUE_SHARE)
-        self.bed = bed
-        self.ask = ask
-        self.bounds = bounds
-        self.options = options
-        self.tokens = options.context_tokens
+    problem: IssueProblem
+    bed: TestBed
+    ask: Bounded
+    bounds: Bounds
+    options: RedgreenOptions
+    given: Given
+
+    def __post_init__(self) -> None:
+        self.tokens = self.options.context_tokens
+        self.issue = shown_issue(self.problem.text, self.tokens // _ISSUE_SHARE)
         self.answers = 0
-        self.tests = given.test_files
-        _, self.proposal = split_fix(given.code_patch)
+        self.tests = self.given.test_files
+        _, self.proposal = split_fix(self.given.code_patch)
         self.likely = Likely((), ())
         self.seen = ""
         self.view = View((), (), ())
         self.steps: list[dict[str, Any]] = []
-        self.pool = Pool(bed, self.step)
+        self.pool = Pool(self.bed, self.step)
         self.doubts = Doubts({})
 
     def step(self, kind: str, **what: Any) -> None:
@@ -155,22 +144,20 @@ class _Work:
         found = await snippet(self.problem, ctx=ctx)
         if found.prediction.patch:
             patch = found.prediction.patch
-            await self._blocking(lambda: self.pool.add_tests(patch, "snippet"))
+            await asyncio.to_thread(self.pool.add_tests, patch, "snippet")
 
     async def locate(self) -> None:
         """Choose what the prompts show."""
         issue, sources = self.problem.text, self.bed.sources
         self.seen = seen = "\n".join(self.bed.told(draft.trial) for draft in self.pool.drafts)
-        self.likely = likely = await self._blocking(lambda: likely_files(issue, sources, seen))
+        self.likely = likely = await asyncio.to_thread(likely_files, issue, sources, seen)
         answer = ""
         if self.ask.left >= _FEWEST_TO_LOCATE:
-            prompt = await self._blocking(
-                lambda: locate_prompt(self.issue, sources, likely, self.tokens)
-            )
+            asked = self.issue, sources, likely, self.tokens
+            prompt = await asyncio.to_thread(locate_prompt, *asked)
             self.say("asks which code to look at")
-            ((answer, *_),) = [
-                got or [""] for got in await ask_round(self.ask, [PromptedQuestion(prompt)])
-            ]
+            (got,) = await ask_round(self.ask, [PromptedQuestion(prompt)])
+            answer = got[0] if got else ""
         await self._look(answer)
 
     async def _look(self, answer: str) -> None:
@@ -181,13 +168,10 @@ class _Work:
         places = [f"CODE: {path}" for path in touched_files(self.proposal)]
         places += [f"TEST: {path}" for path in self.tests]
         said = "\n".join((*places, answer))
-        self.view = await self._blocking(
-            lambda: view_of(
-                *(issue, sources, self.likely, said, self.tokens),
-                test_first=first,
-                seen=self.seen,
-            )
-        )
+        self.view = await asyncio.to_thread(
+            view_of, issue, sources, self.likely, said, self.tokens, test_first=first,
+            seen=self.seen,
+        )  # fmt: skip
         self.step(
             "locate", answer=answer, code=self.view.code, tests=self.view.tests, tokens=self.tokens,
             missing=self.view.missing,
@@ -196,13 +180,12 @@ class _Work:
     async def draft(self) -> None:
         """Tests and fixes, each asked of somebody who knows nothing of the other."""
         if self.proposal.strip():
-            await self._blocking(lambda: self._add_fix(self.proposal, "given"))
+            await asyncio.to_thread(self._add_fix, self.proposal, "given")
         options, left = self.options, self.ask.left
         samples = max(1, left - left // 3)  # about a third is left for the rest
         while True:
-            routes = await self._blocking(
-                lambda: self.questions.drafts(options.drafts, options.fix_drafts, samples)
-            )
+            drafts = self.questions.drafts
+            routes = await asyncio.to_thread(drafts, options.drafts, options.fix_drafts, samples)
             self.say("asks for tests and fixes")
             try:
                 asked = [question for _, question in routes]
@@ -222,15 +205,15 @@ class _Work:
         self.say(f"runs what {sum(map(len, answers))} answers hold")
         for (route, _), texts in zip(routes, answers, strict=True):
             for text in texts:
-                await self._blocking(lambda t=text, r=route: self._read(t, r))  # type: ignore[misc]
-        await self._blocking(self.pool.cross)
+                await asyncio.to_thread(self._read, text, route)
+        await asyncio.to_thread(self.pool.cross)
 
     async def improve(self) -> bool:
         """Ask about what is in doubt, while an answer can change the outcome.
 
         False: nothing was asked.
         """
-        asked = await self._blocking(lambda: self.doubts.of(self.pool, self.questions))
+        asked = await asyncio.to_thread(self.doubts.of, self.pool, self.questions)
         if asked:
             self.say(f"asks again: {', '.join(sorted({kind for kind, _, _ in asked}))}")
         await self._answered(asked)
@@ -264,8 +247,8 @@ class _Work:
         answers = await ask_round(self.ask, [question for _, _, question in asked])
         for (kind, numbers, _), texts in zip(asked, answers, strict=True):
             for text in texts:
-                await self._blocking(lambda k=kind, n=numbers, t=text: self._take(k, n, t))  # type: ignore[misc]
-        await self._blocking(self.pool.cross)
+                await asyncio.to_thread(self._take, kind, numbers, text)
+        await asyncio.to_thread(self.pool.cross)
 
     def _take(self, kind: str, numbers: tuple[int, ...], text: str) -> None:
         """Work in one answer about drafts or, of kind `fix`, about a fix."""
@@ -294,9 +277,6 @@ class _Work:
 
     def _add_fix(self, patch: str, route: str) -> None:
         self.pool.add_fix(patch, route, self.answers, self.view.tests[:1])
-
-    async def _blocking(self, work: Callable[[], Result]) -> Result:
-        return await asyncio.to_thread(work)
 
 
 # -- the fixes that redgreen drafted, with the drafts of tests that speak for them -----------------
