@@ -273,11 +273,11 @@ def moves(value: Any, at: str = "", deep: int = 0) -> Iterator[tuple[str, Any]]:
         letters = [
             [(f"{at}:{place}", value[:place] + new + value[place + 1 :]) for new in "xqz"
              if letter.isalnum() and new != letter]
-            for place, letter in enumerate(value[:6])
+            for place, letter in ends(value)
         ]  # fmt: skip
         letters += [
             [(f"{at}:{len(value)}", value.replace(one, new)) for new in "a7" if new != one]
-            for one in sorted({*value[:6]}) if one.isalnum() and value.count(one) > 1
+            for _, one in ends(value) if one.isalnum() and value.count(one) > 1
         ]  # fmt: skip
         lengths = [(f"{at}:#", other) for other in texts(value)]
         yield from in_turn([lengths, *letters])
@@ -314,9 +314,15 @@ def numbers(value: Any) -> tuple[Any, ...]:
     return (*near, value + 100, value * 10 + 7, value - 100)
 
 
+def ends(value: str) -> list[tuple[int, str]]:
+    """The first three letters of a text and the last three, with their places."""
+    letters = list(enumerate(value))
+    return letters[:3] + letters[3:][-3:]
+
+
 def texts(value: str) -> Iterator[str]:
     """Texts of another length, with another digit, or in capitals."""
-    for at, letter in enumerate(value[:6]):
+    for at, letter in ends(value):
         if letter.isdigit():
             yield value[:at] + str((int(letter) + 1) % 10) + value[at + 1 :]
         yield value[:at] + letter + value[at:]

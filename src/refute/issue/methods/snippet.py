@@ -21,7 +21,7 @@ from refute.errors import WorkspaceUnavailable
 from refute.issue.contract import Reproduction
 from refute.issue.original import WHOLE, Original
 from refute.issue.snippet.assertion import claims, why_nothing
-from refute.issue.snippet.issue_reader import Piece, likeness, read_issue_text, with_inline_code
+from refute.issue.snippet.issue_reader import likeness, read_issue_text, with_inline_code
 from refute.issue.snippet.rendering import (
     Bench,
     Ran,
@@ -64,7 +64,8 @@ class Found:
 
 def _reproduce(problem: IssueProblem, spawn: Spawn, bounds: Bounds) -> Reproduction:
     pieces = read_issue_text(problem.text)
-    more = _read_on(pieces)
+    more = with_inline_code(pieces)
+    more = more if len(more) > len(pieces) else ()
     nothing = all(p.kind == "prose" for p in pieces)
     if nothing and not more:
         return _abstained(problem, "the issue holds nothing to run")
@@ -88,12 +89,6 @@ def _reproduce(problem: IssueProblem, spawn: Spawn, bounds: Bounds) -> Reproduct
         problem.id, patch, confidence=found.confidence, tests=tests, notes=(found.why, f"in {path}")
     )
     return Reproduction(prediction, tuple(case.steps))
-
-
-def _read_on(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
-    """The pieces with what the sentences hold as well; () where they hold nothing to run."""
-    more = with_inline_code(pieces)
-    return more if len(more) > len(pieces) else ()
 
 
 def _abstained(

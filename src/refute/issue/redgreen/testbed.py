@@ -232,8 +232,8 @@ class TestBed:
         """A fix beside the existing tests of what it changes: those of `first`, then those that
         are named after it or import it. `answer`: which answer it is of."""
         held = frozenset({answer})
-        rejected = self._rejected(patch)
-        if rejected:
+        nothing = "" if patch.strip() else "it changes no code"
+        if rejected := nothing or rejection(self.workspace, patch):
             return CandidateFix(number, patch, rejected, answers=held)
         near = neighbouring_tests(touched_files(patch), self.sources, hint=patch, least=IMPORTS)
         near = tuple(dict.fromkeys((*(path for path in first if path in self.sources), *near)))
@@ -354,9 +354,6 @@ class TestBed:
         return scrubbed("\n".join(parts), str(self.workspace.root))
 
     # -- running -----------------------------------------------------------------------------------
-
-    def _rejected(self, patch: str) -> str:
-        return rejection(self.workspace, patch) if patch.strip() else "it changes no code"
 
     def _with(
         self, trial: TrialRun, fix: str, counted: Mapping[str, Sequence[int]] | None = None
