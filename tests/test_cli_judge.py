@@ -15,12 +15,16 @@ from .function.scripted_server import DOC, ScriptedServer
 PROBLEM = f"def f(n):\n{DOC}    ...\n"
 FILES = {
     "task.py": PROBLEM,
-    "a.py": "def f(n):\n    return sum(range(n))\n",
-    "b.py": "def f(n):\n    return sum(range(n + 1))\n",
-    "c.py": "def f(n):\n    return sum(x for x in range(n + 1))\n",
+    # no loop: some inputs are huge, and a call may take seconds
+    "a.py": "def f(n):\n    return n * (n - 1) // 2\n",
+    "b.py": "def f(n):\n    return n * (n + 1) // 2\n",
+    "c.py": "def f(n):\n    return (n * n + n) // 2\n",
     "d.py": "def g(n):\n    return 0\n",
     "e.py": "def f(n:\n",
+    "given.py": "from task import f\n\ndef test_f():\n    assert f(3) == 3\n",
+    "text.txt": "The sum of the numbers below n.\n",
 }
+GIVEN = ("--tests", "given.py", "--description", "text.txt", "--json")
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -51,13 +55,8 @@ def test_without_a_model(run: Run) -> None:
     assert out.index("b.py") < out.index("a.py")
 
 
-def test_given_tests_and_description_decide(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "given.py").write_text(
-        "from task import f\n\ndef test_f():\n    assert f(3) == 3\n"
-    )
-    (tmp_path / "text.txt").write_text("The sum of the numbers below n.\n")
-    options = ("--tests", "given.py", "--description", "text.txt", "--json")
-    found = json.loads(run("task.py", "b.py", "a.py", *options)[1])
+def test_given_tests_and_description_decide(run: Run) -> None:
+    found = json.loads(run("task.py", "b.py", "a.py", *GIVEN)[1])
     assert found["best"] == "a.py"
     assert [test["call"] for test in found["tests"]] == ["given.py::test_f"]
     assert [row["passed"] for row in found["ranking"]] == [1, 0]
@@ -74,13 +73,8 @@ def test_given_tests_and_description_decide(run: Run, tmp_path: Path) -> None:
     ids=["for-those-after-it", "for-itself"],
 )
 def test_a_candidate_that_meddles_with_the_tests(run: Run, tmp_path: Path, attack: str) -> None:
-    (tmp_path / "given.py").write_text(
-        "from task import f\n\ndef test_f():\n    assert f(3) == 3\n"
-    )
-    (tmp_path / "text.txt").write_text("The sum of the numbers below n.\n")
     (tmp_path / "evil.py").write_text(f"{attack}\n\ndef f(n):\n    return 7\n")
-    options = ("--tests", "given.py", "--description", "text.txt", "--json")
-    found = json.loads(run("task.py", "evil.py", "a.py", *options)[1])
+    found = json.loads(run("task.py", "evil.py", "a.py", *GIVEN)[1])
     assert found["best"] == "a.py", found
 
 
