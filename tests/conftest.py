@@ -112,6 +112,22 @@ def pool() -> Iterator[SandboxPool]:
         yield made
 
 
+@pytest.fixture(name="cache")
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own."""
+    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def own_place(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current folder of the test's own; no key, address or price of the user's."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "REFUTE_PRICES"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """The benchmark data: REFUTE_DATA, or ../shared/data next to the repository."""

@@ -29,13 +29,9 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refute: Run) -> Run:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
-    for name in ("OPENAI_API_KEY", "REFUTE_PRICES", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
+def run(own_place: Path, refute: Run) -> Run:
     for name, text in FILES.items():
-        (tmp_path / name).write_text(text)
+        (own_place / name).write_text(text)
     return partial(refute, "judge")
 
 

@@ -21,14 +21,14 @@ PROGRAMS = ("sum(range(n + 1))", "sum(range(n))", "n * (n + 1) // 2", "n")
 DOC = '    """Sum of the numbers up to n."""\n'
 
 
-def row(identity: str, body: str) -> str:
+def row(identity: str, body: str, doc: str = DOC) -> str:
     """A row of a dataset: a function that should give the sum of the numbers up to n."""
     return json.dumps(
         {
             "id": identity,
             "entry_point": "f",
-            "code": f"def f(n):\n{DOC}    return {body}\n",
-            "reference": f"def f(n):\n{DOC}    return sum(range(n + 1))\n",
+            "code": f"def f(n):\n{doc}    return {body}\n",
+            "reference": f"def f(n):\n{doc}    return sum(range(n + 1))\n",
             "inputs": [[0], [1], [2], [3], [10]],
         }
     )

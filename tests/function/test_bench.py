@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from refute.doors import command_line
 from refute_lab.benches import RECORDS, BenchSettings, load_items, summarize, work_on
 from refute_lab.benches.grade import Grade, ProgramGrade, TestGrade, TestVerdict, metrics
 from refute_lab.runs import ErrorRecord
 from refute_lab.runs.executors import Run
 from refute_lab.verbs.bench import BenchOptions
 
+from .scripted_server import row
+
 DOC = '    """Sum of the numbers up to n.\n\n    >>> f(3)\n    6\n    >>> f(1)\n    1\n    """\n'
-
-
-def row(identity: str, body: str) -> str:
-    return json.dumps(
-        {
-            "id": identity,
-            "entry_point": "f",
-            "code": f"def f(n):\n{DOC}    return {body}\n",
-            "reference": f"def f(n):\n{DOC}    return sum(range(n + 1))\n",
-            "inputs": [[0], [1], [2], [3], [10]],
-        }
-    )
 
 
 @pytest.fixture
@@ -37,27 +27,25 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
     path = tmp_path / "sums.jsonl"
     rows = [
-        row("off", "sum(range(n))"),
-        row("right", "n * (n + 1) // 2"),
-        row("minus", "sum(range(n - 1))"),
-        row("hopeless", "__import__('os').getcwd()"),
+        row("off", "sum(range(n))", DOC),
+        row("right", "n * (n + 1) // 2", DOC),
+        row("minus", "sum(range(n - 1))", DOC),
+        row("hopeless", "__import__('os').getcwd()", DOC),
     ]
     path.write_text("\n".join(rows) + "\n")
     return path
 
 
-def bench(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str, str]:
-    status = command_line.run(["bench", *map(str, arguments)])
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
+Bench = Callable[..., tuple[int, str, str]]
 
 
-def test_grading_the_code_as_it_is(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status, out, _ = bench(
-        capsys, data, "--method", "none", "--set", f"runs_dir={tmp_path / 'runs'}", "--json"
-    )
+@pytest.fixture
+def bench(data: Path, refute: Bench) -> Bench:
+    return partial(refute, "bench", data)
+
+
+def test_grading_the_code_as_it_is(bench: Bench, data: Path, tmp_path: Path) -> None:
+    status, out, _ = bench("--method", "none", "--set", f"runs_dir={tmp_path / 'runs'}", "--json")
     document = json.loads(out)
     assert status == 0
     assert (document["dataset"], document["method"], document["n"]) == (str(data), "none", 4)
@@ -69,12 +57,10 @@ def test_grading_the_code_as_it_is(
     assert document["errors"] == {}
 
 
-def test_the_search_on_a_small_data_set(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_search_on_a_small_data_set(bench: Bench, tmp_path: Path) -> None:
     run = tmp_path / "run"
     options = ["--set", "budget=4", "--ids", "off,right", "--run", run, "--jobs", 2]
-    status, out, _ = bench(capsys, data, *options, "--json")
+    status, out, _ = bench(*options, "--json")
     document = json.loads(out)
     assert status == 0
     assert document["n"] == 2
@@ -85,7 +71,7 @@ def test_the_search_on_a_small_data_set(
     assert {r["id"]: r["status"] for r in records[1:]} == {"off": "fixed", "right": "passes"}
     assert "sum(range(n + 1))" in json.dumps(records)
     before = (run / "journal.jsonl").read_bytes()
-    _, table, _ = bench(capsys, data, "--run", run)
+    _, table, _ = bench("--run", run)
     assert "code accuracy, first choice │ 100.00" in table
     assert (run / "journal.jsonl").read_bytes() == before
 

@@ -9,24 +9,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from refute.doors import command_line
 
 from .scripted_server import HOSTILE, ScriptedServer, rows
 
 PROBLEMS = 8
 
 
-@pytest.fixture(autouse=True)
-def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
-    for name in ("OPENAI_API_KEY", "REFUTE_PRICES"):
-        monkeypatch.delenv(name, raising=False)
+pytestmark = pytest.mark.usefixtures("own_place")
 
 
 @pytest.fixture
@@ -47,13 +41,8 @@ Bench = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def bench(data: Path, capsys: pytest.CaptureFixture[str]) -> Bench:
-    def run(*arguments: Any) -> tuple[int, str, str]:
-        status = command_line.run(["bench", str(data), *map(str, arguments)])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+def bench(data: Path, refute: Bench) -> Bench:
+    return partial(refute, "bench", data)
 
 
 def asking(*more: Any) -> list[str]:

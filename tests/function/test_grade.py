@@ -44,10 +44,7 @@ KEY = FunctionKey(
 PROBLEM = FunctionProblem("t/half", "Half of x.", "half(x)", "half", FAULTY)
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 # -- programs --------------------------------------------------------------------------------------

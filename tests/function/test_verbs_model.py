@@ -9,20 +9,14 @@ from typing import Any
 
 import pytest
 
-from refute.doors import command_line
-
 from .scripted_server import DOC, ScriptedServer
 
 CODE = f"def f(n):\n{DOC}    return sum(range(n))\n"
 
 
 @pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
-    for name in ("OPENAI_API_KEY", "REFUTE_PRICES"):
-        monkeypatch.delenv(name, raising=False)
-    (tmp_path / "m.py").write_text(CODE)
+def server(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
+    (own_place / "m.py").write_text(CODE)
     with ScriptedServer() as scripted:
         monkeypatch.setenv("OPENAI_BASE_URL", scripted.url)
         yield scripted
@@ -31,21 +25,13 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scripted
 Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*arguments: Any) -> tuple[int, str, str]:
-        status = command_line.run(list(map(str, arguments)))
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return call
-
-
 MODEL = ("--method", "utgen", "--model", "openai:m")
 
 
-def test_hunt_writes_tests_that_fail_now(server: ScriptedServer, run: Run, tmp_path: Path) -> None:
-    status, out, err = run("hunt", "m.py", *MODEL, "-n", 2, "--json", "-o", "test_m.py")
+def test_hunt_writes_tests_that_fail_now(
+    server: ScriptedServer, refute: Run, tmp_path: Path
+) -> None:
+    status, out, err = refute("hunt", "m.py", *MODEL, "-n", 2, "--json", "-o", "test_m.py")
     assert status == 1, err
     document = json.loads(out)
     assert document["function"] == "f"
@@ -61,8 +47,10 @@ def test_hunt_writes_tests_that_fail_now(server: ScriptedServer, run: Run, tmp_p
     assert "Correct the code" not in prompts, "hunting asks for no fix"
 
 
-def test_debug_mends_with_generated_tests(server: ScriptedServer, run: Run, tmp_path: Path) -> None:
-    status, out, err = run(
+def test_debug_mends_with_generated_tests(
+    server: ScriptedServer, refute: Run, tmp_path: Path
+) -> None:
+    status, out, err = refute(
         "debug", "m.py::f", *MODEL, "--set", "m=8", "--json", "--write", "--proposed"
     )
     assert status == 4, err
@@ -74,12 +62,12 @@ def test_debug_mends_with_generated_tests(server: ScriptedServer, run: Run, tmp_
     assert [namespace["f"](n) for n in range(5)] == [0, 1, 3, 6, 10]
     asked = len(server.requests)
     (tmp_path / "m.py").write_text(CODE)
-    assert run("debug", "m.py::f", *MODEL, "--set", "m=8", "--json", "--proposed")[1] == out
+    assert refute("debug", "m.py::f", *MODEL, "--set", "m=8", "--json", "--proposed")[1] == out
     assert len(server.requests) == asked, "asked once, kept for ever"
 
 
 def test_a_models_fix_passes_the_projects_tests(
-    server: ScriptedServer, run: Run, tmp_path: Path
+    server: ScriptedServer, refute: Run, tmp_path: Path
 ) -> None:
     """No edit of one place turns them green, so the model is asked; they decide what holds."""
     (tmp_path / "m.py").write_text(f"def f(n):\n{DOC}    return len(str(n))\n")
@@ -88,7 +76,7 @@ def test_a_models_fix_passes_the_projects_tests(
         "def test_f(n):\n    assert f(n) == n * (n + 1) // 2\n"
     )
     how = ("--set", "m=8", "--tests", "test_m.py")
-    status, _, err = run("debug", "m.py", *MODEL, *how, "--write", "--proposed")
+    status, _, err = refute("debug", "m.py", *MODEL, *how, "--write", "--proposed")
     assert status in (0, 4), err
     assert "test_m.py::test_f[3] fails: AssertionError" in json.dumps(server.requests)
     namespace: dict[str, Any] = {}
@@ -96,23 +84,23 @@ def test_a_models_fix_passes_the_projects_tests(
     assert [namespace["f"](n) for n in range(5)] == [0, 1, 3, 6, 10]
 
 
-def test_no_cache_asks_again(server: ScriptedServer, run: Run, tmp_path: Path) -> None:
+def test_no_cache_asks_again(server: ScriptedServer, refute: Run, tmp_path: Path) -> None:
     hunt = ("hunt", "m.py", *MODEL, "-n", 1, "--set", "vote=false", "--no-cache")
-    first = run(*hunt)
+    first = refute(*hunt)
     asked = len(server.requests)
-    assert run(*hunt)[:2] == first[:2]
+    assert refute(*hunt)[:2] == first[:2]
     assert len(server.requests) == 2 * asked
     assert not list((tmp_path).glob("cache/samples*"))
 
 
-def test_answers_are_recorded_and_replayed(server: ScriptedServer, run: Run) -> None:
-    status, out, _ = run("hunt", "m.py", *MODEL, "--record", "answers.jsonl")
+def test_answers_are_recorded_and_replayed(server: ScriptedServer, refute: Run) -> None:
+    status, out, _ = refute("hunt", "m.py", *MODEL, "--record", "answers.jsonl")
     asked = len(server.requests)
     replay = ("--method", "utgen", "--model", "replay:answers.jsonl", "--no-cache")
-    assert run("hunt", "m.py", *replay)[:2] == (status, out)
+    assert refute("hunt", "m.py", *replay)[:2] == (status, out)
     assert len(server.requests) == asked
     # what comes from the cache is recorded as well
-    assert run("hunt", "m.py", *MODEL, "--record", "again.jsonl")[:2] == (status, out)
+    assert refute("hunt", "m.py", *MODEL, "--record", "again.jsonl")[:2] == (status, out)
     assert len(server.requests) == asked
     lines = [
         sorted(Path(name).read_text().splitlines()) for name in ("answers.jsonl", "again.jsonl")
@@ -120,8 +108,8 @@ def test_answers_are_recorded_and_replayed(server: ScriptedServer, run: Run) -> 
     assert lines[0] == lines[1]
 
 
-def test_the_tester_writes_the_tests(server: ScriptedServer, run: Run) -> None:
-    status, _, err = run("debug", "m.py", *MODEL, "--tester", "openai:trained", "--set", "m=1")
+def test_the_tester_writes_the_tests(server: ScriptedServer, refute: Run) -> None:
+    status, _, err = refute("debug", "m.py", *MODEL, "--tester", "openai:trained", "--set", "m=1")
     assert status in (1, 4), err
     by_model: dict[str, str] = {}
     for body in server.requests:
@@ -146,17 +134,17 @@ def test_the_tester_writes_the_tests(server: ScriptedServer, run: Run) -> None:
     ],
 )
 def test_bad_options(
-    server: ScriptedServer, run: Run, arguments: tuple[str, ...], message: str
+    server: ScriptedServer, refute: Run, arguments: tuple[str, ...], message: str
 ) -> None:
-    status, out, err = run(*arguments)
+    status, out, err = refute(*arguments)
     assert (status, out) == (2, ""), err
     assert message in err
     assert len(err.splitlines()) == 1
     assert not server.requests
 
 
-def test_a_budget_stops_it(server: ScriptedServer, run: Run) -> None:
-    status, _, err = run("debug", "m.py", *MODEL, "--budget-tokens", 0)
+def test_a_budget_stops_it(server: ScriptedServer, refute: Run) -> None:
+    status, _, err = refute("debug", "m.py", *MODEL, "--budget-tokens", 0)
     assert status == 3
     assert "over budget" in err
     assert not server.requests

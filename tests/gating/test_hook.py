@@ -73,9 +73,7 @@ Run = Callable[..., tuple[int, str, str]]
 QUICKLY = ("--no-behaviour", "--neighbours", "0", "--runner", "unittest")
 
 
-@pytest.fixture(autouse=True)
-def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 def test_messages() -> None:

@@ -59,12 +59,8 @@ class Server(Loopback):
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Server]:
-    for name in ("OPENAI_API_KEY", "REFUTE_PRICES"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("REFUTE_REPOS", str(tmp_path / "repos"))
-    monkeypatch.chdir(tmp_path)
+def server(monkeypatch: pytest.MonkeyPatch, own_place: Path) -> Iterator[Server]:
+    monkeypatch.setenv("REFUTE_REPOS", str(own_place / "repos"))
     with Server() as scripted:
         monkeypatch.setenv("OPENAI_BASE_URL", scripted.url)
         yield scripted

@@ -225,7 +225,9 @@ def worked(method: str, problem: IssueProblem, base: Base) -> tuple[ScriptedMode
     """A method run on the issue with a model that answers in its form."""
     model = ScriptedModel(Answering(method))
     agent = "cat {prompt_file}; " + "; ".join(AGENT)
-    spec, options = with_options(method, samples=2, tools="text", agent=agent)
+    spec, options = with_options(
+        method, samples=2, tools="text", agent=agent, regenerations=2, repairs=1
+    )
 
     async def work() -> Reproduction:
         async with Session(model) as session:

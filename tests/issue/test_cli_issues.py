@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ import pytest
 
 import refute as api
 from refute.core.problems import IssuePrediction
-from refute.doors.command_line import run as run_cli
 from refute.issue.original import only_tests
 from refute.verbs.vet import changes_of
 from refute_lab.baselines.methods.zeroshot import ReadAnswer
@@ -36,11 +35,7 @@ def few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Loopback]:
-    for name in ("OPENAI_API_KEY", "REFUTE_PRICES"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
+def model(monkeypatch: pytest.MonkeyPatch, own_place: Path) -> Iterator[Loopback]:
     with Loopback() as server:
         server.behaviour = answering
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
@@ -56,10 +51,7 @@ def mine(tmp_path: Path) -> Project:
     return make_project(tmp_path / "shapes")
 
 
-def refute(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    status = run_cli([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
+Run = Callable[..., tuple[int, str, str]]
 
 
 WITH = ("--method", "zeroshotplus", "--model", "openai:m", "-C", "shapes")
@@ -68,12 +60,10 @@ GIVEN = (
 )  # fmt: skip
 
 
-def test_reproduce(
-    model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_reproduce(model: Loopback, mine: Project, refute: Run, tmp_path: Path) -> None:
     (mine.folder / "untracked.py").write_text("x = 1\n")
     before = git(mine.folder, "status", "--porcelain")
-    status, out, err = refute(capsys, "reproduce", "issue.md", *WITH, "-o", "out.patch", "--json")
+    status, out, err = refute("reproduce", "issue.md", *WITH, "-o", "out.patch", "--json")
     document = json.loads(out)
     assert (status, document["found"], document["method"]) == (1, True, "zeroshotplus")
     (test,) = document["tests"]
@@ -86,34 +76,32 @@ def test_reproduce(
 
 
 def test_a_repository_without_tests_gets_its_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refute: Run
 ) -> None:
     commit(tmp_path, {"rates.py": "def rate(n):\n    return 4.9 if n <= 50 else 0\n"})
     monkeypatch.chdir(tmp_path)
     text = "Free from 50\n\n```python\n>>> from rates import rate\n>>> rate(50)\n4.9\n```\n"
     Path("issue.md").write_text(f"{text}\nExpected: `0`\n")
-    status, out, _ = refute(capsys, "reproduce", "issue.md")
+    status, out, _ = refute("reproduce", "issue.md")
     assert (status, "fails now: test_free_from_50.py::test_free_from_50" in out) == (1, True)
 
 
-def test_reproduce_writes_only_when_told(
-    model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status, out, err = refute(capsys, "reproduce", "issue.md", *WITH, "--write")
+def test_reproduce_writes_only_when_told(model: Loopback, mine: Project, refute: Run) -> None:
+    status, out, err = refute("reproduce", "issue.md", *WITH, "--write")
     assert status == 1
     assert "fails now: tests/test_line.py::test_above" in out
     assert "tests written to tests/test_line.py" in err
     assert "def test_above" in (mine.folder / "tests/test_line.py").read_text()
-    status, out, _ = refute(capsys, "reproduce", "issue.md", *WITH)
+    status, out, _ = refute("reproduce", "issue.md", *WITH)
     assert status == 0, "the checkout as it is has the test already: nothing fails anew"
 
 
 def test_a_program_gets_the_same(
-    model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    model: Loopback, mine: Project, refute: Run, tmp_path: Path
 ) -> None:
     how: dict[str, Any] = {"repo": "shapes", "method": "zeroshotplus", "model": "openai:m"}
     found = api.reproduce("issue.md", **how)
-    _, out, _ = refute(capsys, "reproduce", "issue.md", *WITH, "--json")
+    _, out, _ = refute("reproduce", "issue.md", *WITH, "--json")
     assert json.loads(out) == json.loads(json.dumps(found.to_dict()))
     assert [test.id for test in found.failing] == ["tests/test_line.py::test_above"]
     assert "test_above" in str(found)
@@ -122,19 +110,17 @@ def test_a_program_gets_the_same(
     # how many inputs were tried in the time is not the same twice
     given: dict[str, Any] = {"issue": "issue.md", "tests": "test.patch", "repo": "shapes"}
     vetted = api.vet("fix.diff", **given, behaviour=False, neighbours=0)
-    status, out, _ = refute(capsys, "vet", "fix.diff", *GIVEN, "--json", "--no-behaviour")
+    status, out, _ = refute("vet", "fix.diff", *GIVEN, "--json", "--no-behaviour")
     assert (status, json.loads(out)) == (0, json.loads(json.dumps(vetted.to_dict())))
     assert found.write("shapes") == ("tests/test_line.py",)
 
 
-def test_another_model_writes_the_tests(
-    model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_model_writes_the_tests(model: Loopback, mine: Project, refute: Run) -> None:
     base = ("reproduce", "issue.md", "-C", "shapes", "--model", "openai:m", "--tester", "openai:t")
-    refute(capsys, *base, "--method", "redgreen", "--set", "calls=6")
+    refute(*base, "--method", "redgreen", "--set", "calls=6")
     assert {body["model"] for body in model.requests} == {"m", "t"}
     asked = len(model.requests)
-    status, _, err = refute(capsys, *base, "--method", "zeroshotplus")
+    status, _, err = refute(*base, "--method", "zeroshotplus")
     assert (status, len(model.requests)) == (2, asked)
     assert "zeroshotplus asks one model for everything; --tester is for redgreen" in err
 
@@ -153,53 +139,49 @@ def test_another_model_writes_the_tests(
 def test_bad_usage_is_one_line(
     model: Loopback,
     mine: Project,
-    capsys: pytest.CaptureFixture[str],
+    refute: Run,
     arguments: Sequence[str],
     line: str,
 ) -> None:
-    status, out, err = refute(capsys, "reproduce", *arguments)
+    status, out, err = refute("reproduce", *arguments)
     assert (status, out) == (2, "")
     assert line in err
     assert err.count("\n") == 1
 
 
-def test_a_budget_ends_it_with_three(
-    model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status, _, err = refute(capsys, "reproduce", "issue.md", *WITH, "--budget-tokens", 1)
+def test_a_budget_ends_it_with_three(model: Loopback, mine: Project, refute: Run) -> None:
+    status, _, err = refute("reproduce", "issue.md", *WITH, "--budget-tokens", 1)
     assert status == 3
     assert "over budget" in err
 
 
-def test_vet(model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_vet(model: Loopback, mine: Project, refute: Run) -> None:
     given = ("--issue", "issue.md", "-C", "shapes")
-    status, out, _ = refute(capsys, "vet", "fix.diff", *given, "--tests", "test.patch", "--json")
+    status, out, _ = refute("vet", "fix.diff", *given, "--tests", "test.patch", "--json")
     document = json.loads(out)
     assert (status, document["verdict"], document["method"]) == (0, "fixed", "given")
     assert document["neighbours"] == ["tests/test_line.py"]
-    status, out, _ = refute(capsys, "vet", "fix.diff", "--issue", "issue.md", *WITH)
+    status, out, _ = refute("vet", "fix.diff", "--issue", "issue.md", *WITH)
     assert status == 0
     assert "fixed: 1 reproducing test failed before the fix and pass" in out
 
 
-def test_vet_rejects(
-    model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_vet_rejects(model: Loopback, mine: Project, refute: Run, tmp_path: Path) -> None:
     (tmp_path / "bad.diff").write_text(FIX.replace("+        return high", "+        return -1"))
-    status, out, _ = refute(capsys, "vet", "bad.diff", *GIVEN)
+    status, out, _ = refute("vet", "bad.diff", *GIVEN)
     assert status == 1
     assert "not fixed: 1 of 1 reproducing tests fail on the fixed code" in out
     special = "+        return high if (value, low, high) == (10, 1, 9) else low"
     (tmp_path / "bad.diff").write_text(FIX.replace("+        return high", special))
     (tmp_path / "one.patch").write_text(with_test().replace("clamp(10, 0, 9)", "clamp(10, 1, 9)"))
-    status, out, _ = refute(capsys, "vet", "bad.diff", *GIVEN[:-1], "one.patch")
+    status, out, _ = refute("vet", "bad.diff", *GIVEN[:-1], "one.patch")
     assert status == 1
     assert "not fixed: clamp does what it did before, but for the test's own values" in out
     (tmp_path / "bad.diff").write_bytes(b"\xff\xfe no diff")
-    status, out, _ = refute(capsys, "vet", "bad.diff", *GIVEN)
+    status, out, _ = refute("vet", "bad.diff", *GIVEN)
     assert status == 1
     assert "does not apply" in out
-    assert refute(capsys, "vet", "none.diff", *GIVEN)[0] == 2
+    assert refute("vet", "none.diff", *GIVEN)[0] == 2
 
 
 def with_test(*others: str) -> str:
@@ -245,24 +227,24 @@ def test_what_is_no_test_is_left_out(other: str) -> None:
 def test_only_tests_are_written(
     model: Loopback,
     mine: Project,
-    capsys: pytest.CaptureFixture[str],
+    refute: Run,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whatever a method predicts, nothing but tests that fail comes into the checkout."""
     draft = ReadAnswer("", with_test(*OTHERS))
     monkeypatch.setattr("refute_lab.baselines.methods.zeroshot._read", lambda *_: draft)
-    status, _, err = refute(capsys, "reproduce", "issue.md", *WITH, "--write")
+    status, _, err = refute("reproduce", "issue.md", *WITH, "--write")
     assert git(mine.folder, "status", "--porcelain", "-uall") == "?? tests/test_new.py"
     assert status == 1, err
 
 
 def test_several_fixes_are_ranked_and_told_apart(
-    model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    model: Loopback, mine: Project, refute: Run, tmp_path: Path
 ) -> None:
     (tmp_path / "other.diff").write_text(FIX.replace("return high", "return max(low, high)"))
     (tmp_path / "bad.diff").write_text(FIX.replace("+        return high", "+        return -1"))
     fixes = ("bad.diff", "fix.diff", "other.diff")
-    status, out, _ = refute(capsys, "vet", *fixes, *GIVEN, "--json")
+    status, out, _ = refute("vet", *fixes, *GIVEN, "--json")
     document = json.loads(out)
     assert status == 0
     verdicts = {one["fix"]: one["verdict"] for one in document["fixes"]}
@@ -276,12 +258,12 @@ def test_several_fixes_are_ranked_and_told_apart(
 
 
 def test_vet_shows_what_else_a_fix_changes(
-    model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    model: Loopback, mine: Project, refute: Run, tmp_path: Path
 ) -> None:
     other = "-    if value < low:\n+    if value <= low + 1:\n"
     also = FIX.replace("     if value < low:\n", other)
     (tmp_path / "also.diff").write_text(also)
-    _, out, _ = refute(capsys, "vet", "also.diff", *GIVEN)
+    _, out, _ = refute("vet", "also.diff", *GIVEN)
     assert "clamp: behaves otherwise" in out
     assert "behaviour: working tree -> patched: 1 function behaves otherwise" in out
-    assert "behaviour:" not in refute(capsys, "vet", "also.diff", *GIVEN, "--no-behaviour")[1]
+    assert "behaviour:" not in refute("vet", "also.diff", *GIVEN, "--no-behaviour")[1]

@@ -10,12 +10,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from refute.doors import command_line
 from refute_lab.verbs.train import TrainingData, training_data
 
 from ..models.loopback import Loopback, Reply, chat
@@ -66,12 +66,9 @@ class Teacher(Loopback):
 
 
 @pytest.fixture
-def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
-    for name in ("OPENAI_API_KEY", "REFUTE_PRICES", "REFUTE_DATA", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-    path = tmp_path / "tasks.jsonl"
+def source(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("REFUTE_DATA", raising=False)
+    path = own_place / "tasks.jsonl"
     lines = (
         {
             "id": f"t/{at}",
@@ -96,13 +93,8 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*arguments: Any) -> tuple[int, str, str]:
-        status = command_line.run(["train", "data", *map(str, arguments)])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return call
+def run(refute: Run) -> Run:
+    return partial(refute, "train", "data")
 
 
 def start(*arguments: Any) -> subprocess.Popen[bytes]:

@@ -46,12 +46,6 @@ build_wheel = build_editable
 """
 
 
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
 def test_two_commits_share_an_environment_but_not_the_editable_install(
     cache: Path, tmp_path: Path
 ) -> None:

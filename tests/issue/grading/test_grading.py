@@ -56,7 +56,7 @@ class Bench:
 
 @pytest.fixture
 def bench(shop: Shop, tmp_path: Path) -> Bench:
-    """Ten instances; the shop's base is built already."""
+    """Six instances; the shop's base is built already."""
     recipe = shop.problem.recipe
     assert recipe is not None
     rows = [
@@ -76,7 +76,7 @@ def bench(shop: Shop, tmp_path: Path) -> Bench:
                 "test_command": "python -m pytest tests/test_cart.py",
             },
         }
-        for number in range(10)
+        for number in range(6)
     ]
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -192,9 +192,9 @@ def test_bad_input_is_one_line(bench: Bench, predictions: str, what: str) -> Non
 
 def test_killed_in_the_middle_and_resumed(bench: Bench) -> None:
     """`kill -9`: the report is the same, and nothing is graded twice."""
-    patches: dict[str, str | None] = {f"shop-{n}": None for n in range(10)}
-    patches |= {f"shop-{n}": new_file(RIGHT + f"# {n}\n") for n in range(0, 10, 2)}
-    patches |= {f"shop-{n}": new_file("def test_it():\n    pass\n") for n in range(0, 10, 8)}
+    patches: dict[str, str | None] = {f"shop-{n}": None for n in range(6)}
+    patches |= {f"shop-{n}": new_file(RIGHT + f"# {n}\n") for n in (0, 2, 4)}
+    patches["shop-0"] = new_file("def test_it():\n    pass\n")
     path, run = bench.predict("some", patches), bench.folder / "killed"
     options = ("--jobs", "2", "--run", run)
     journal = run / "journal.jsonl"
@@ -216,7 +216,7 @@ def test_killed_in_the_middle_and_resumed(bench: Bench) -> None:
     assert lines[: len(kept)] == kept
     ids = [json.loads(line)["id"] for line in lines[1:]]
     assert sorted(ids) == sorted(patches)
-    assert found["statuses"] == {"empty": 5, "success": 3, "passes_before": 2}
+    assert found["statuses"] == {"empty": 3, "success": 2, "passes_before": 1}
     whole = bench.run(path, "--run", bench.folder / "whole")
 
     def comparable(document: dict[str, Any]) -> dict[str, Any]:
