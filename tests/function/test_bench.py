@@ -22,10 +22,9 @@ DOC = '    """Sum of the numbers up to n.\n\n    >>> f(3)\n    6\n    >>> f(1)\n
 
 
 @pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def data(own_place: Path) -> Path:
     """Two programs that are wrong by one edit, one that is right, one that cannot be fixed."""
-    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
-    path = tmp_path / "sums.jsonl"
+    path = own_place / "sums.jsonl"
     rows = [
         row("off", "sum(range(n))", DOC),
         row("right", "n * (n + 1) // 2", DOC),

@@ -64,9 +64,8 @@ def evil(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, evil: Path) -> Path:
+def checkout(cache: Path, tmp_path: Path, evil: Path) -> Path:
     """With a submodule that is populated, a repository that git does not know, and both armed."""
-    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
     folders = [tmp_path / name for name in ("checkout", "other")]
     for folder in folders:
         folder.mkdir()

@@ -15,8 +15,7 @@ from ..diffing.repositories import commit, git
 
 
 @pytest.fixture
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
+def checkout(cache: Path, tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     commit(folder, {"a.py": "x = 1\n", "b.py": "y = 1\n", ".gitignore": "*.log\n"})
     return folder
@@ -220,8 +219,7 @@ def test_a_submodule_with_changes_is_another_commit(checkout: Path) -> None:
     assert len(found) == 4
 
 
-def test_nothing_is_committed_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
+def test_nothing_is_committed_yet(cache: Path, tmp_path: Path) -> None:
     folder = tmp_path / "fresh"
     folder.mkdir()
     git(folder, "init", "-q")
