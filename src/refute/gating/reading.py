@@ -151,7 +151,7 @@ def names_to_weigh(change: Change, beside: Iterable[str] = ()) -> frozenset[str]
 
 
 def _pieces(text: str) -> dict[str, list[str]]:
-    """What a text defines, by qualified name, and what it runs (""), as code."""
+    """Definitions of a text by qualified name, and what it runs (""), as code."""
     tree = readable_module(text)
     found = definitions(tree, "")
     nodes: dict[str, Sequence[ast.AST]] = {"": only_runs(tree), **found.bindings}

@@ -278,7 +278,7 @@ _LARGEST_RESULTS = 256 * 2**20
 
 @dataclass(slots=True)
 class Told:
-    """What the probe told of one run, as far as it is genuine."""
+    """Records of one run, as far as they are genuine."""
 
     results: list[TestResult] = field(default_factory=list)
     closed: bool = False
@@ -305,7 +305,7 @@ def read(
     nonce: str,
     count_lines: Mapping[str, Sequence[int]] | None = None,
 ) -> Told:
-    """What a run told whose processes have all ended.
+    """Return the records of a run whose processes have all ended.
 
     `written`: the regular files of the channel, by name. `nonce` and `count_lines` are those given
     to `probe.environment`; the copies in the channel are not believed. Never raises for what the
