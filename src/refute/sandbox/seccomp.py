@@ -1,18 +1,16 @@
-"""Seccomp filters as classic BPF: an allowlist for the server, and a stricter filter per program.
+"""Seccomp filters as classic BPF: an allowlist for the server, a stricter filter per program, and
+one for the jail of a repository's tests.
 
-Loaded by path inside the sandbox: standard library only. The tables hold the system calls that
-CPython and its standard library need to compute, to use threads and to work with files in the
-private directory; everything else (sockets to anywhere, mounts, ptrace, keyrings, bpf, io_uring,
-flock, setsockopt, ...) fails with EPERM. To start a program fails with ENOENT, as if it was not
-installed: that is what callers are ready for.
+Loaded by path inside the sandbox and the jail: standard library only. The tables hold the system
+calls that CPython and its standard library need to compute, to use threads and to work with files
+in the private directory; everything else (sockets to anywhere, mounts, ptrace, keyrings, bpf,
+io_uring, flock, setsockopt, ...) fails with EPERM. To start a program fails with ENOENT, as if it
+was not installed: that is what callers are ready for.
 """
 
 from __future__ import annotations
 
 import struct
-
-__all__ = ["FORK", "HELLO", "machine_is_supported", "number", "program_filter", "server_filter",
-           "warm_filter"]  # fmt: skip
 
 # name: (x86-64, aarch64); -1 where the architecture has no such call
 _ALLOWED: dict[str, tuple[int, int]] = {
@@ -215,4 +213,37 @@ def _stricter(machine: str, *rules: tuple[str, bytes]) -> bytes:
         if _ALLOWED[name][column] >= 0:
             jump = _instruction(_JEQ, _ALLOWED[name][column], 0, len(body) // 8)
             code += jump + body
+    return code + _instruction(_RET, _ALLOW)
+
+
+# -- a repository's tests --------------------------------------------------------------------------
+
+_PAST_THE_JAIL = {
+    "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219),
+    "memfd_create": (319, 279), "memfd_secret": (447, 447), "perf_event_open": (298, 241),
+    "bpf": (321, 280), "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
+}  # fmt: skip
+_SOCKET = (41, 198)
+_FAMILIES = (0, 1, 2, 10, 16, 17)
+"""Of sockets: none, Unix, IPv4, IPv6, netlink, packets; they live in a network namespace."""
+_JGE, _X32, _EAFNOSUPPORT = 0x35, 0x40000000, 97
+
+
+def jail_filter(machine: str) -> bytes:
+    """A filter for calls that reach past the jail of a workspace, which allows all others.
+
+    Keyrings belong to the user who started refute, whatever the namespace. io_uring and userfaultfd
+    are ways into the kernel. Files in memory without a name count for no process once a socket
+    holds them (/dev/shm exists, and is bounded). Sockets of most families know no network
+    namespace. Raises KeyError for a machine without a table.
+    """
+    column = _COLUMN[machine]
+    absent = _instruction(_RET, _ERRNO | _ENOSYS)
+    code = _instruction(_LD_ABS, _ARCHITECTURE) + _instruction(_JEQ, _AUDIT_ARCH[machine], 1)
+    code += absent + _instruction(_LD_ABS, _NUMBER) + _instruction(_JGE, _X32, 0, 1) + absent
+    for numbers in _PAST_THE_JAIL.values():
+        code += _instruction(_JEQ, numbers[column], 0, 1) + absent
+    body = _load(0) + _each(_FAMILIES) + _instruction(_RET, _ERRNO | _EAFNOSUPPORT)
+    code += _instruction(_JEQ, _SOCKET[column], 0, len(body) // 8) + body
     return code + _instruction(_RET, _ALLOW)

@@ -61,6 +61,7 @@ class Jail:
         self.private_root = _load("private_root")
         self.running = _load("commands")
         self.tidy = _load("..", "sandbox", "cleanup")
+        self.filters = _load("..", "sandbox", "seccomp")
         on_linux = sys.platform.startswith("linux")
         self.linux: Any = _load("..", "sandbox", "isolation") if on_linux else None
         self.machine = os.uname().machine
@@ -273,7 +274,7 @@ class Jail:
 
     def _deny_calls(self) -> None:
         self.linux.no_new_privileges()
-        self.linux.install_filter(self.private_root.denying_filter(self.machine))
+        self.linux.install_filter(self.filters.jail_filter(self.machine))
 
     # -- serving -----------------------------------------------------------------------------------
 
