@@ -160,6 +160,7 @@ def test_a_fix_is_applied_in_the_folder_and_outside_only_where_that_is_allowed(
     done = called("debug", inside, targets=target, write=True)
     assert isinstance(done, Done)
     assert "fix written to shipping.py" in done.text
+    assert done.text.endswith("next: run `refute gate`")
     assert (tmp_path / "shipping.py").read_text() == SHIPPING.read_text()
     assert (inside / "shipping.py").read_text() == done.result["code"] != SHIPPING.read_text()
     there = called("hunt", inside, outside=True, targets=f"../{target}", n=1)

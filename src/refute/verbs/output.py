@@ -64,7 +64,11 @@ def _after_debug(found: DebugResult) -> str:
     if _first(found, "proposed") and not found.proposed:
         return "check the proposed fix: answer with --ask, or add a test and name it with --tests"
     if found.diff:
-        return "apply the diff (--write), then run `refute gate`"
+        files = (module.source for module in found.opened.targets.modules)
+        written = any(one.path.is_file() and one.path.read_bytes() != one.raw for one in files)
+        return (
+            "run `refute gate`" if written else "apply the diff (--write), then run `refute gate`"
+        )
     if wrong := _first(found, "wrong"):
         return f"no fix was found of {wrong}: try a longer --budget, or a --model"
     return _without_examples(found)
