@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 
-from refute.core.problems import FunctionProblem
+from refute.core.problems import Call, FunctionProblem, UnitTest
 from refute.function.llm.options import Options
 from refute.models.contract import Message
 from refute.sandbox.pool import SandboxPool
@@ -21,8 +21,9 @@ from refute_lab.baselines.judge import (
 from .llm.scripted import asker
 
 PROBLEM = FunctionProblem(
-    "p", "Return x doubled.\n\n>>> double(2)\n4\n", "double(x)", "double", "def double(x): ...\n"
-)
+    "p", "Return x doubled.", "double(x)", "double", "def double(x): ...\n",
+    examples=(UnitTest(Call((2,)), 4, source="description line 3"),),
+)  # fmt: skip
 RIGHT = "def double(x):\n    return 2 * x\n"
 TRIPLE = "def double(x):\n    return 3 * x\n"
 

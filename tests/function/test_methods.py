@@ -173,7 +173,7 @@ def test_the_examples_that_call_it(box: LocalSandbox, name: str, examples: set[s
 def fixed(box: LocalSandbox, name: str, right: str, wrong: str) -> MethodResult:
     assert CART.count(right) == 1
     one, _ = understood(problem(name, CART.replace(right, wrong)), box=box)
-    result = search(one, box=box, budget=600.0, max_candidates=60)
+    result = search(one, box=box, budget=600.0, max_candidates=120)
     assert result.failing
     return result
 

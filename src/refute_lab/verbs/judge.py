@@ -17,6 +17,7 @@ from refute.core.parameters import nearest, options_with, parameter, settable
 from refute.core.processes import cores
 from refute.core.remarks import remark, warn_of_gaps
 from refute.errors import InputError
+from refute.function.examples import understood
 from refute.function.given_tests import read_description, read_given
 from refute.function.llm.options import SuiteOptions
 from refute.function.project_sandbox import open_box
@@ -178,11 +179,12 @@ def judge(
             runs = runs_of(sources, file, module.source.path, chosen.python)
         with open_box(module) as box:
             warn_of_gaps(box)
+            asked_of, _ = understood(problem, box=box, described=text is not None)
         with SandboxPool(cores(), make=lambda: open_box(module)) as pool:
             how: dict[str, Any] = {"box": pool, "seed": chosen.seed, "runs": runs}
 
             async def ranked(by: Judge) -> CandidateRanking:
-                return await judge_candidates(problem, sources, by=by, **how)
+                return await judge_candidates(asked_of, sources, by=by, **how)
 
             found = asyncio.run(_judged(problem.entry_point, chosen, asked, ranked))
         return JudgeResult(function, names, found)

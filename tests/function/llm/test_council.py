@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
 from refute.core.methods import Context
-from refute.core.problems import FunctionProblem
+from refute.core.problems import Call, FunctionProblem, UnitTest
 from refute.core.registry import METHODS
 from refute.function.contract import MethodResult, State
 from refute.function.llm.options import Options
@@ -90,7 +91,7 @@ def test_where_programs_disagree_votes_decide_and_the_fix_is_doubted() -> None:
 
 
 def test_an_example_of_the_description_outweighs_the_programs() -> None:
-    stated = FunctionProblem("p", "Twice x.\n\n>>> f(3)\n6\n", "f(x)", "f", WRONG)
+    stated = replace(PROBLEM, examples=(UnitTest(Call((3,)), 6),))
     programs = (OTHER,) * 9 + (RIGHT,)
     result, _ = run("council", writes(*programs), CouncilOptions(), stated)
     assert doubles(code_of(result))
@@ -100,7 +101,7 @@ def test_regenerate_asks_once_and_takes_what_comes() -> None:
     result, ask = run("regenerate", writes(OTHER), RegenerateOptions())
     assert ask.model.samples == 1
     assert code_of(result).endswith("return x * x\n")
-    stated = FunctionProblem("p", "Twice x.\n\n>>> f(3)\n6\n", "f(x)", "f", WRONG)
+    stated = replace(PROBLEM, examples=(UnitTest(Call((3,)), 6),))
     result, _ = run("regenerate", writes(OTHER, RIGHT), RegenerateOptions(solutions=2), stated)
     assert code_of(result).endswith("return 2 * x\n")
 

@@ -103,12 +103,15 @@ def test_the_same_answers_lead_to_the_same_record() -> None:
 TEXT = "The number of words of a text.\n\n>>> count('one two')\n2\n"
 WRONG = "def count(text):\n    return text.count(' ') + 1\n"
 RIGHT = "def count(text):\n    return len(text.split())\n"
-WORDS = FunctionProblem("w", TEXT, "count(text)", "count", WRONG)
+WORDS = FunctionProblem(
+    "w", TEXT, "count(text)", "count", WRONG, examples=(UnitTest(Call(("one two",)), 2, source="description line 3"),)
+)
 
 
 LARGER = FunctionProblem(
     "l", "The larger of a and b.\n\n>>> larger(3, 1)\n3\n", "larger(a, b)", "larger",
     "def larger(a, b):\n    return a if a > 0 else b\n",
+    examples=(UnitTest(Call((3, 1)), 3),),
 )  # fmt: skip
 MENDED = "def larger(a, b):\n    return a if a > b else b\n"
 

@@ -27,7 +27,7 @@ from .scripted import DirectAsker, MadeUp, TrustingBox, asker, trace_of
 
 DOUBLE = FunctionProblem(
     "double", "Return x doubled.\n\n>>> double(0)\n0\n", "double(x)", "double",
-    "def double(x):\n    return x * x\n",
+    "def double(x):\n    return x * x\n", examples=(UnitTest(Call((0,)), 0),),
 )  # fmt: skip
 ASKING = [spec.name for spec in METHODS.all() if spec.level == "function" and spec.asks_model]
 REVISING = ["hybrid", "no-ut", "prompted", "random", "utgen"]

@@ -187,7 +187,10 @@ def search(
     notes: tuple[str, ...] = ()
     if problem.examples is None:
         problem, notes = understood(problem, box=box, described=True)
-        notes = (*notes, TIME_UP) if box.spent or box.over else notes
+        if box.spent or box.over:
+            notes = (*notes, TIME_UP)
+        if box.over:
+            return MethodResult(problem.examples or (), (), notes=notes)
     trusted, hints = trusted_tests(problem)
     state = _State(trusted, hints, [*notes])
     until = start + 0.8 * budget
