@@ -20,7 +20,7 @@ from refute.core.parameters import options_with, parameter
 from refute.diffing.comparison import Difference, Settings
 from refute.diffing.revisions import open_patched
 from refute.diffing.service import Diffed, compare
-from refute.errors import InputError, RefuteError
+from refute.errors import InputError, RefuteError, WorkspaceUnavailable
 from refute.gating.change import PatchedChange
 from refute.gating.experiments import turned
 from refute.gating.running import Runs, Standing, alone
@@ -110,7 +110,10 @@ def doubted(
         return replace(vetted, verdict="not fixed", reason=special)
     files = [*dict.fromkeys((*chosen.files, *vetted.neighbours))]
     why = stated or next(iter(against.values()), flaky)
-    why = why or free_number(change, workspace, files, issue)
+    try:
+        why = why or free_number(change, workspace, files, issue)
+    except WorkspaceUnavailable as error:  # edits are tried in pytest alone
+        vetted = replace(vetted, notes=(*vetted.notes, f"numbers of the fix not tried: {error}"))
     return replace(vetted, verdict="cannot tell", reason=why) if why else vetted
 
 

@@ -104,7 +104,12 @@ TEXT = "The number of words of a text.\n\n>>> count('one two')\n2\n"
 WRONG = "def count(text):\n    return text.count(' ') + 1\n"
 RIGHT = "def count(text):\n    return len(text.split())\n"
 WORDS = FunctionProblem(
-    "w", TEXT, "count(text)", "count", WRONG, examples=(UnitTest(Call(("one two",)), 2, source="description line 3"),)
+    "w",
+    TEXT,
+    "count(text)",
+    "count",
+    WRONG,
+    examples=(UnitTest(Call(("one two",)), 2, source="description line 3"),),
 )
 
 

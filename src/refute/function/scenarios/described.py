@@ -7,7 +7,7 @@ read strictly and believed for nothing but for what to try.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from refute.core.problems import Expression, Scenario
 from refute.function.scenarios.observation import LIMITS
 from refute.sandbox import Outcome, Program, Raised, Returned, Sandbox
 from refute.source.literals import NotLiteral, read_literal
-from refute.source.syntax import parse_expression, unbuilt
+from refute.source.syntax import parse_expression, try_parse, unbuilt
 
 TypeHint = tuple[Any, ...]
 """A type as `describe_program` writes it: ("class", "pkg.cart:Cart", [])…"""
@@ -256,6 +256,49 @@ def _arguments(call: ast.Call, signature: Signature) -> list[tuple[Parameter, as
             break
         pairs.append((positional[min(index, len(positional) - 1)], argument))
     return pairs + [(named[k.arg], k.value) for k in call.keywords if k.arg in named]
+
+
+def with_seen_types(signature: Signature, name: str, known: Iterable[Scenario]) -> Signature:
+    """The signature, where nobody says a parameter's type with those of the values that calls of
+    `name` give it in `known`."""
+    seen: dict[str, dict[str, TypeHint]] = {}
+    for scenario in known:
+        tree = try_parse(scenario.source)
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == name:
+                for one, given in _arguments(node, signature):
+                    try:
+                        hint = _type_of(read_literal(given))
+                    except NotLiteral:
+                        continue
+                    seen.setdefault(one.name, {})[repr(hint)] = hint
+    parameters = tuple(
+        replace(one, type=_either(seen[one.name])) if one.type == ANY and one.name in seen else one
+        for one in signature.parameters or ()
+    )
+    return signature if signature.parameters is None else replace(signature, parameters=parameters)
+
+
+def _either(hints: dict[str, TypeHint]) -> TypeHint:
+    return next(iter(hints.values())) if len(hints) == 1 else ("union", [*hints.values()])
+
+
+def _type_of(value: object) -> TypeHint:
+    """The type of a literal value, and of what it holds."""
+    if value is None:
+        return ("none",)
+    inner: list[TypeHint] = []
+    if isinstance(value, dict):
+        inner = [_items(value.keys()), _items(value.values())] if value else []
+    elif isinstance(value, tuple):
+        inner = [*map(_type_of, value)] if len(value) <= 4 else [_items(value), ("many",)]
+    elif isinstance(value, (list, set, frozenset)):
+        inner = [_items(value)] if value else []
+    return "class", f"builtins:{type(value).__name__}", inner
+
+
+def _items(values: Iterable[object]) -> TypeHint:
+    return _either({repr(hint): hint for hint in map(_type_of, values)})
 
 
 def _unpacked(arguments: list[ast.expr]) -> Iterator[ast.expr]:

@@ -12,7 +12,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from random import Random
 
@@ -26,6 +26,7 @@ from refute.function.scenarios.described import (
     Described,
     Parameter,
     Signature,
+    with_seen_types,
 )
 from refute.function.scenarios.observation import LIMITS, Observation, observe
 from refute.function.scenarios.varying import variations
@@ -273,7 +274,9 @@ class Proposer:
     _made: dict[tuple[str, str], Piece] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        target = self.target
+        last = self.target.name.rpartition(".")[2]
+        signature = with_seen_types(self.target.signature, last, self.known)
+        self.target = target = replace(self.target, signature=signature)
         tree = try_parse(target.text)
         taken = bound_names(*tree.body) if tree is not None else frozenset()
         self.rng = Random(f"{self.seed}:{target.name}")

@@ -35,7 +35,7 @@ LISTING_OTHERS = 0.15
 """Shares of the time left, at most, for listing the edits of the function, and of what it uses."""
 RIVAL = 5.0
 """Log weight by which an edit may be less likely than one that fits to be worth comparing."""
-ELSEWHERE = -1.5
+ELSEWHERE = -2.5
 """Log weight of an edit outside of the function that was asked about: others may rely on it."""
 REACH_BONUS = 1.0
 """Log weight of a statement that failing tests reach and no passing test does."""

@@ -78,7 +78,7 @@ def _explored(
     `seconds`: for all of it; None: `TRIED` scenarios, whatever the time.
     """
     # which reads inputs with what is in this package
-    from refute.function.scenarios.described import describe_names
+    from refute.function.scenarios.described import ANY, describe_names
     from refute.function.scenarios.proposing import Proposer, Target, explore, runner
 
     start = time.monotonic()
@@ -99,6 +99,8 @@ def _explored(
         known,
         seed,
     )
+    # arguments of any type are no sign of what is meant, even where the code as given takes them
+    guessed = any(one.type == ANY for one in proposer.target.signature.parameters or ())
     left = None if seconds is None else 0.5 * (start + seconds - time.monotonic())
     shown = [
         one
@@ -110,7 +112,8 @@ def _explored(
     found: list[tuple[Invocation, Tier]] = []
     for one, other in zip(shown, again, strict=True):
         if fingerprint(one.seen) == fingerprint(other) and one.proposal.scenario not in known:
-            tier = Tier.EDGE if one.seen.kind == "raised" else Tier.IN_DOMAIN
+            drawn = guessed and one.proposal.choices
+            tier = Tier.EDGE if drawn or one.seen.kind == "raised" else Tier.IN_DOMAIN
             found.append((_plain(one.proposal.scenario, problem.entry_point), tier))
     return found
 
