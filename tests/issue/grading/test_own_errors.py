@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from refute.errors import PatchRejected, WorkspaceUnavailable
-from refute.workspace.testruns import _report
+from refute.workspace.testruns import _told
 from refute_lab.datasets.swe import IssueItem
 from refute_lab.runs import ErrorRecord, WithFiles, as_data
 from refute_lab.swt import attributed, golden_runs
@@ -140,4 +140,4 @@ def test_a_count_is_a_small_whole_number(record: str, number: object) -> None:
         "closed": {"kind": "closed", "exit": number},
         "frame": {"kind": "trouble", "failure": failure},
     }
-    assert not _report([{"kind": "opened"}, records[record]], "").trusted
+    assert not _told([{"kind": "opened"}, records[record]], "").trusted
