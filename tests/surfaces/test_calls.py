@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -139,6 +140,16 @@ def test_calls_share_nothing_but_what_was_imported(tmp_path: Path) -> None:
         if name == "two":
             os.kill(READY.process.pid, signal.SIGKILL)
             READY.process.wait()
+
+
+def test_a_call_that_is_given_up_before_it_is_made_says_nothing(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    READY.start()  # it has the stderr of this test
+    with READY.copy() as given_up:
+        given_up.shutdown(socket.SHUT_WR)
+        assert given_up.recv(1) == b""  # its process is gone
+    assert capfd.readouterr().err == ""
 
 
 def test_a_fix_is_applied_in_the_folder_and_outside_only_where_that_is_allowed(

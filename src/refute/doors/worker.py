@@ -116,7 +116,10 @@ def main() -> None:
     os.environ[Variable.SINCE] = str(time.time())  # see `workspace.environment`
     wire = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what prints must not reach the protocol
-    asked_for = msgspec.json.decode(sys.stdin.buffer.readline(), type=Request)
+    line = sys.stdin.buffer.readline()
+    if not line.endswith(b"\n"):
+        return  # the call was given up before it was made
+    asked_for = msgspec.json.decode(line, type=Request)
     threading.Thread(target=_watch, daemon=True).start()
     events: SimpleQueue[Event | None] = SimpleQueue()
     writer = threading.Thread(target=_write, args=(wire, events))  # no Ctrl-C breaks a line off
