@@ -149,6 +149,12 @@ AS_BEFORE, EXAMPLE = "but for the test's own values", "one example only"
             {"t": "4k"},
             "for '2M', which its docstring names",
         ),
+        (
+            '\'"4K", but not "4g"\'; return "0123456789kK".index(t[1]) and t',
+            '\'"4K", but not "4g"\'; return "0123456789kK".index(t[1]) and t.lower()',
+            {"t": "4K"},
+            "",
+        ),
     ],
 )
 def test_what_is_near_a_turned_call(
