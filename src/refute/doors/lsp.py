@@ -259,5 +259,5 @@ def serve(**arguments: Any) -> None:
     # asyncio waits for ever if it is interrupted while it starts a process; a call's process ends
     # when this one is gone
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    READY.start()
+    READY.start("hunt", "debug")
     make_server(**arguments).start_io(reading, writing)

@@ -222,5 +222,5 @@ def serve(root: Path, **how: Any) -> None:
             group.cancel_scope.cancel()
         await all_ended()
 
-    READY.start()
+    READY.start(*VERBS)
     asyncio.run(served())

@@ -85,12 +85,12 @@ Event = Progress | Done | Failed
 
 
 def be_ready() -> None:
-    """The process that calls are copied from: `python -m refute.doors.worker`, with the socket of
-    `Ready` as its stdin."""
+    """The process that calls are copied from: `python -m refute.doors.worker VERB...`, with the
+    socket of `Ready` as its stdin."""
     from refute.doors.verbs import VERBS
 
-    for verb in VERBS.values():
-        _ = verb.run, verb.arguments
+    for name in sys.argv[1:]:
+        _ = VERBS[name].run, VERBS[name].arguments
     for module in ("function.methods.search", "results.text.functions"):  # most calls need them
         import_module(f"refute.{module}")
     gc.set_threshold(200_000)  # as the command line
@@ -377,18 +377,20 @@ class Ready:
     variables, which it has, are others now."""
 
     def __init__(self) -> None:
+        self._verbs: tuple[str, ...] = ()
         self._variables: dict[str, str] = {}
         self._door: socket.socket | None = None
 
-    def start(self) -> None:
-        """Start it, so that it is ready when it is needed. Raises `OSError`."""
+    def start(self, *verbs: str) -> None:
+        """Start it with these verbs, so that it is ready when it is needed; calls of others import
+        their own. Raises `OSError`."""
         if self._door is not None:
             self._door.close()
-        self._variables = dict(os.environ)
+        self._verbs, self._variables = verbs, dict(os.environ)
         self._door, theirs = socket.socketpair()
         with theirs:
             self.process = subprocess.Popen(
-                start_module("refute.doors.worker"),
+                start_module("refute.doors.worker", *verbs),
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 cwd="/",
@@ -398,13 +400,13 @@ class Ready:
     def copy(self) -> socket.socket:
         """Have it make a process for one call: the call's socket. Raises `OSError`."""
         if self._variables != os.environ:
-            self.start()
+            self.start(*self._verbs)
         ours, theirs = socket.socketpair()
         with theirs:
             try:
                 self._send(theirs)
             except BrokenPipeError:
-                self.start()
+                self.start(*self._verbs)
                 self._send(theirs)
         return ours
 
