@@ -19,44 +19,81 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from refute.core.combinators import backtrack, best_of, cross_check, refine, vote
-    from refute.core.methods import Bounds, Context, Method, MethodSpec, method
-    from refute.core.problems import (
-        Call,
-        Expression,
-        FunctionKey,
-        FunctionPrediction,
-        FunctionProblem,
-        IssueKey,
-        IssuePrediction,
-        IssueProblem,
-        Scenario,
-        Trust,
-        UnitTest,
-    )
-    from refute.doors.notebook import load_ipython_extension
-    from refute.errors import InputError, LimitReached, RefuteError, SandboxUnavailable, Unavailable
-    from refute.function.contract import Candidate, FailingTest, Finding, MethodResult, State
-    from refute.function.search.engine import search
-    from refute.function.target import open_target, problem_of
-    from refute.issue.contract import Reproduction
-    from refute.models.asking import Asked
-    from refute.models.contract import Model
-    from refute.models.providers import open_model
-    from refute.sandbox import Limits, Outcome, Program, Sandbox
-    from refute.sandbox.local import LocalSandbox
-    from refute.verbs.debug import DebugOptions, debug
-    from refute.verbs.diff import DiffOptions, DiffResult, diff
-    from refute.verbs.fix import FixOptions, FixResult, fix
-    from refute.verbs.functions import DebugResult, HuntResult
-    from refute.verbs.gate import GateOptions, GateResult, HookAnswer, gate, gate_hook
-    from refute.verbs.harden import HardenOptions, HardenResult, harden
-    from refute.verbs.hunt import HuntOptions, hunt
-    from refute.verbs.init import InitResult, init
-    from refute.verbs.issues import ReproduceResult, VetResult
-    from refute.verbs.reproduce import ReproduceOptions, reproduce
-    from refute.verbs.vet import RankedFixes, VetOptions, rank_fixes, vet
-    from refute.workspace.contract import Workspace
+    from refute.core.combinators import backtrack as backtrack
+    from refute.core.combinators import best_of as best_of
+    from refute.core.combinators import cross_check as cross_check
+    from refute.core.combinators import refine as refine
+    from refute.core.combinators import vote as vote
+    from refute.core.methods import Bounds as Bounds
+    from refute.core.methods import Context as Context
+    from refute.core.methods import Method as Method
+    from refute.core.methods import MethodSpec as MethodSpec
+    from refute.core.methods import method as method
+    from refute.core.problems import Call as Call
+    from refute.core.problems import Expression as Expression
+    from refute.core.problems import FunctionKey as FunctionKey
+    from refute.core.problems import FunctionPrediction as FunctionPrediction
+    from refute.core.problems import FunctionProblem as FunctionProblem
+    from refute.core.problems import IssueKey as IssueKey
+    from refute.core.problems import IssuePrediction as IssuePrediction
+    from refute.core.problems import IssueProblem as IssueProblem
+    from refute.core.problems import Scenario as Scenario
+    from refute.core.problems import Trust as Trust
+    from refute.core.problems import UnitTest as UnitTest
+    from refute.doors.notebook import load_ipython_extension as load_ipython_extension
+    from refute.errors import InputError as InputError
+    from refute.errors import LimitReached as LimitReached
+    from refute.errors import RefuteError as RefuteError
+    from refute.errors import SandboxUnavailable as SandboxUnavailable
+    from refute.errors import Unavailable as Unavailable
+    from refute.function.contract import Candidate as Candidate
+    from refute.function.contract import FailingTest as FailingTest
+    from refute.function.contract import Finding as Finding
+    from refute.function.contract import MethodResult as MethodResult
+    from refute.function.contract import State as State
+    from refute.function.search.engine import search as search
+    from refute.function.target import open_target as open_target
+    from refute.function.target import problem_of as problem_of
+    from refute.issue.contract import Reproduction as Reproduction
+    from refute.models.asking import Asked as Asked
+    from refute.models.contract import Model as Model
+    from refute.models.providers import open_model as open_model
+    from refute.sandbox import Limits as Limits
+    from refute.sandbox import Outcome as Outcome
+    from refute.sandbox import Program as Program
+    from refute.sandbox import Sandbox as Sandbox
+    from refute.sandbox.local import LocalSandbox as LocalSandbox
+    from refute.verbs.debug import DebugOptions as DebugOptions
+    from refute.verbs.debug import debug as debug
+    from refute.verbs.diff import DiffOptions as DiffOptions
+    from refute.verbs.diff import DiffResult as DiffResult
+    from refute.verbs.diff import diff as diff
+    from refute.verbs.fix import FixOptions as FixOptions
+    from refute.verbs.fix import FixResult as FixResult
+    from refute.verbs.fix import fix as fix
+    from refute.verbs.functions import DebugResult as DebugResult
+    from refute.verbs.functions import HuntResult as HuntResult
+    from refute.verbs.gate import GateOptions as GateOptions
+    from refute.verbs.gate import GateResult as GateResult
+    from refute.verbs.gate import HookAnswer as HookAnswer
+    from refute.verbs.gate import gate as gate
+    from refute.verbs.gate import gate_hook as gate_hook
+    from refute.verbs.harden import HardenOptions as HardenOptions
+    from refute.verbs.harden import HardenResult as HardenResult
+    from refute.verbs.harden import harden as harden
+    from refute.verbs.hunt import HuntOptions as HuntOptions
+    from refute.verbs.hunt import hunt as hunt
+    from refute.verbs.init import InitResult as InitResult
+    from refute.verbs.init import init as init
+    from refute.verbs.issues import ReproduceResult as ReproduceResult
+    from refute.verbs.issues import VetResult as VetResult
+    from refute.verbs.reproduce import ReproduceOptions as ReproduceOptions
+    from refute.verbs.reproduce import reproduce as reproduce
+    from refute.verbs.vet import RankedFixes as RankedFixes
+    from refute.verbs.vet import VetOptions as VetOptions
+    from refute.verbs.vet import rank_fixes as rank_fixes
+    from refute.verbs.vet import vet as vet
+    from refute.workspace.contract import Workspace as Workspace
 
 _HOMES = {
     "refute.core.combinators": ("backtrack", "best_of", "cross_check", "refine", "vote"),
@@ -106,84 +143,7 @@ _HOMES = {
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = [
-    "Asked",
-    "Bounds",
-    "Call",
-    "Candidate",
-    "Context",
-    "DebugOptions",
-    "DebugResult",
-    "DiffOptions",
-    "DiffResult",
-    "Expression",
-    "FailingTest",
-    "Finding",
-    "FixOptions",
-    "FixResult",
-    "FunctionKey",
-    "FunctionPrediction",
-    "FunctionProblem",
-    "GateOptions",
-    "GateResult",
-    "HardenOptions",
-    "HardenResult",
-    "HookAnswer",
-    "HuntOptions",
-    "HuntResult",
-    "InitResult",
-    "InputError",
-    "IssueKey",
-    "IssuePrediction",
-    "IssueProblem",
-    "LimitReached",
-    "Limits",
-    "LocalSandbox",
-    "Method",
-    "MethodResult",
-    "MethodSpec",
-    "Model",
-    "Outcome",
-    "Program",
-    "RankedFixes",
-    "RefuteError",
-    "ReproduceOptions",
-    "ReproduceResult",
-    "Reproduction",
-    "Sandbox",
-    "SandboxUnavailable",
-    "Scenario",
-    "State",
-    "Trust",
-    "Unavailable",
-    "UnitTest",
-    "VetOptions",
-    "VetResult",
-    "Workspace",
-    "__version__",
-    "backtrack",
-    "best_of",
-    "cross_check",
-    "debug",
-    "diff",
-    "fix",
-    "gate",
-    "gate_hook",
-    "harden",
-    "hunt",
-    "init",
-    "load_ipython_extension",
-    "method",
-    "open_model",
-    "open_target",
-    "problem_of",
-    "rank_fixes",
-    "refine",
-    "reproduce",
-    "search",
-    "vet",
-    "vote",
-]
+__all__ = sorted([*_HOME, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
@@ -207,4 +167,4 @@ def _version() -> str:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

@@ -137,11 +137,12 @@ def names_to_weigh(change: Change, beside: Iterable[str] = ()) -> frozenset[str]
         if before is not None and (after is None or not path.endswith(".py")):
             return None
         was, now = _pieces(before or ""), _pieces(after or "")
+        old = f"{before or ''}\n{near}"
         for name in was.keys() | now.keys():
-            plain, both = name.rpartition(".")[2], f"{before}\n{near}"
             if was.get(name) == now.get(name):
                 continue
-            mentions = len(re.findall(rf"\b{plain}\b", both)) if plain else 2
+            plain = name.rpartition(".")[2]
+            mentions = len(re.findall(rf"\b{plain}\b", old)) if plain else 2
             if mentions > (name in was) or "autouse" in "".join(now.get(name, ())):
                 return None
             if _COUNTS.match(plain) or not (plain.startswith("test") or name not in was):

@@ -113,22 +113,33 @@ def variants_of(change: Change, changed: Mapping[str, Sequence[str]]) -> list[Va
     return list(islice(_variants(change, changed), MOST_VARIANTS))
 
 
-def _variants(change: Change, changed: Mapping[str, Sequence[str]]) -> Iterator[Variant]:
+_Functions = Mapping[str, Function]
+
+
+def _files(
+    change: Change, changed: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[Module, str | None, _Functions, _Functions, list[str]]]:
+    """Yield each file as it is now, its old text, its functions before and now, and the names of
+    those of them that are changed."""
     for path, names in changed.items():
         old, new = change.before.get(path), change.after[path]
+        was, now = functions_of(old or ""), functions_of(new)
+        module = Module(path, "", new, Definitions(), {}, ())
+        yield module, old, was, now, [name for name in names if name in now]
+
+
+def _variants(change: Change, changed: Mapping[str, Sequence[str]]) -> Iterator[Variant]:
+    for module, old, was, now, names in _files(change, changed):
         if old is None:
             continue
-        was, now = map(functions_of, (old, new))
-        module = Module(path, "", new, Definitions(), {}, ())
         for name in names:
-            if name in was and name in now:
+            if name in was:
                 yield from _of_conditions(module, name, was[name], now[name])
         known = Counter(map(_text, ast.walk(readable_module(old))))
         for name in names:
-            if name in now:
-                yield from _of_numbers(module, name, now[name], now[name], known)
+            yield from _of_numbers(module, name, now[name], now[name], known)
         anywhere = next(iter(now.items()), None)
-        for statement in readable_module(new).body if anywhere else ():
+        for statement in readable_module(module.text).body if anywhere else ():
             if isinstance(statement, ast.Assign | ast.AnnAssign) and anywhere:
                 yield from _of_numbers(module, *anywhere, statement, known)
 
@@ -479,11 +490,8 @@ def _new_numbers(
     change: Change, changed: Mapping[str, Sequence[str]], stated: set[str]
 ) -> Iterator[tuple[Any, ...]]:
     """Yield each number with mutants that have others in its place."""
-    for path, names in changed.items():
-        text, old = change.after[path], change.before.get(path, "")
-        module = Module(path, "", text, Definitions(), {}, ())
-        was, now = map(functions_of, (old, text))
-        everywhere = {*map(_text, ast.walk(readable_module(old)))}
+    for module, old, was, now, names in _files(change, changed):
+        everywhere = {*map(_text, ast.walk(readable_module(old or "")))}
         for name in names:
             known = {_text(one) for one in ast.walk(was[name])} if name in was else set()
             for compared, number, value in _numbers_in(now[name], known):
@@ -492,8 +500,8 @@ def _new_numbers(
                     others = [value - _FAR, value + _FAR]
                 elif str(value) in stated or _text(number) in everywhere or value in (0, 1):
                     continue
-                edits = [edit_of(text, now[name], number, repr(one)) for one in others]
-                yield value, *(Mutant(module, name, now[name], one) for one in edits if one)
+                edits = [edit_of(module.text, now[name], number, repr(one)) for one in others]
+                yield value, *(Mutant(module, name, now[name], one) for one in edits)
 
 
 def _numbers_in(

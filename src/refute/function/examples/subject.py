@@ -4,7 +4,6 @@ readings."""
 from __future__ import annotations
 
 import ast
-import builtins
 from dataclasses import dataclass
 
 from refute.core.problems import Call, Expression, Invocation, UnitTest
@@ -44,7 +43,6 @@ def called_as(entry_point: str) -> CalledAs:
 _STRAIGHT = str.maketrans(
     {"‘": "'", "’": "'", "“": '"', "”": '"', "`": " ", "\u00a0": " ", "\t": " "}
 )
-_BUILTINS = frozenset(dir(builtins))
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,16 +192,15 @@ rule("wrap", "return a - b", "return abs(a - b)", when=_is_value, extra=_wrapped
     X -> range(X)     ; -0.6
     X -> enumerate(X) ; -1.0
 """)  # fmt: skip
-rule("wrap method", "return str(a)", "return str(a).lower()", when=_is_value,
-     extra=lambda site, facts, new: -0.5, rows="""
-    X -> X.lower()    ;  0.4
-    X -> X.upper()    ;  0.0
-    X -> X.strip()    ;  0.0
-    X -> X.split()    ; -0.4
-    X -> X.encode()   ; -0.5
-    X -> X.isdigit()  ; -1.0
-    X -> X.isalpha()  ; -1.0
-    X -> X.swapcase() ; -0.6
+rule("wrap method", "return str(a)", "return str(a).lower()", when=_is_value, rows="""
+    X -> X.lower()    ; -0.1
+    X -> X.upper()    ; -0.5
+    X -> X.strip()    ; -0.5
+    X -> X.split()    ; -0.9
+    X -> X.encode()   ; -1.0
+    X -> X.isdigit()  ; -1.5
+    X -> X.isalpha()  ; -1.5
+    X -> X.swapcase() ; -1.1
 """)  # fmt: skip
 rule("negate", "if any(items):\n    return 1", "if not any(items):\n    return 1", few=True)
 
