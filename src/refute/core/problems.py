@@ -9,9 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from refute.workspace.contract import Recipe
+
+Number = Annotated[float, Meta(gt=-(2.0**53), lt=2.0**53)]
+"""Neither infinite nor NaN, nor a long integer that no float holds."""
+Count = Annotated[int, Meta(ge=0, lt=2**53)]
 
 
 @dataclass(frozen=True, slots=True)

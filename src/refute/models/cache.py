@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from refute.core.problems import Number
 from refute.core.storage import append_whole, cache_folder, open_file, parse_json, read_file
 from refute.errors import InputError, ModelUnavailable, NotContinued
 from refute.models.contract import (
     Completion,
     Message,
-    Number,
     Sampling,
     digest,
     read_as,

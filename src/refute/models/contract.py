@@ -11,13 +11,11 @@ import hashlib
 import json
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, Literal, Protocol, TypeGuard, TypeVar
+from typing import Any, Literal, Protocol, TypeGuard, TypeVar
 
-from msgspec import Meta, ValidationError, convert, to_builtins
+from msgspec import ValidationError, convert, to_builtins
 
-Number = Annotated[float, Meta(gt=-(2.0**53), lt=2.0**53)]
-"""Neither infinite nor NaN, nor a long integer that no float holds."""
-Count = Annotated[int, Meta(ge=0, lt=2**53)]
+from refute.core.problems import Count, Number
 
 
 @dataclass(frozen=True, slots=True)

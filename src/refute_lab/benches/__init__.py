@@ -34,9 +34,11 @@ from typing import Any, Literal
 
 from refute.core.methods import Context, MethodSpec, finished
 from refute.core.problems import (
+    Count,
     FunctionKey,
     FunctionPrediction,
     FunctionProblem,
+    Number,
     UnitTest,
 )
 from refute.core.processes import cores
@@ -47,7 +49,7 @@ from refute.function.formatting import call_source, expected_source
 from refute.function.llm.options import DebugOptions, Options
 from refute.function.llm.results import Attempt, EditRound, Output, Trace, Vote
 from refute.models.asking import askers
-from refute.models.contract import Count, Number, Tally
+from refute.models.contract import Tally
 from refute.models.session import Session
 from refute.sandbox import Sandbox, values
 from refute.sandbox.pool import InlineSandbox, SandboxPool

@@ -31,15 +31,16 @@ import msgspec
 
 from refute.core.problems import (
     Call,
+    Count,
     FunctionKey,
     FunctionPrediction,
     FunctionProblem,
     Invocation,
+    Number,
     Trust,
     UnitTest,
 )
 from refute.core.storage import cache_folder, read_file, unpack, write_atomically
-from refute.models.contract import Count, Number
 from refute.sandbox import (
     Killed,
     Limits,

@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from refute.core.methods import Bounds, Context, Given, Spawn, Task
-from refute.core.problems import IssueKey, IssuePrediction, IssueProblem
+from refute.core.problems import IssueKey, IssuePrediction, IssueProblem, Number
 from refute.core.remarks import remark
 from refute.errors import AnswersPending, InputError
 from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction
 from refute.models.asking import askers
-from refute.models.contract import Number, Tally
+from refute.models.contract import Tally
 from refute.models.session import Session
 from refute.workspace.factory import Backend, open_workspace
 from refute.workspace.patches import file_patches, is_test_file

@@ -18,9 +18,9 @@ from typing import IO, Annotated, Any, Generic, Literal, Protocol, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from refute.core.problems import Count, Number
 from refute.core.storage import append_whole, open_file, parse_json, read_file
 from refute.errors import InputError
-from refute.models.contract import Count, Number
 
 # -- records ---------------------------------------------------------------------------------------
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from refute.core.methods import Spawn
-from refute.core.problems import IssueKey, IssueProblem
+from refute.core.problems import Count, IssueKey, IssueProblem
 from refute.errors import PatchRejected, WorkspaceUnavailable
-from refute.models.contract import Count
 from refute.workspace.contract import TestReport, TestSelection, Workspace
 from refute.workspace.patches import added_lines, removed_lines, test_files
 from refute.workspace.running import (

@@ -21,10 +21,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from refute.core.problems import IssueProblem
+from refute.core.problems import IssueProblem, Number
 from refute.core.storage import cache_folder, key_of
 from refute.errors import InputError, WorkspaceUnavailable
-from refute.models.contract import Number
 from refute.workspace.contract import TestReport, Workspace
 from refute.workspace.patches import file_patches, split_tests, test_files, touched_files
 from refute.workspace.repositories import Clone, GitFailed, version_at

@@ -20,10 +20,9 @@ from typing import Any, Literal
 
 from msgspec import ValidationError, convert, to_builtins
 
-from refute.core.problems import IssueKey, IssuePrediction
+from refute.core.problems import IssueKey, IssuePrediction, Number
 from refute.core.storage import parse_json, read_file, unpack
 from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
-from refute.models.contract import Number
 from refute.workspace.contract import Runner, TestReport, TestResult, Workspace
 from refute.workspace.patches import (
     added_lines,

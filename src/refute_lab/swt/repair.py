@@ -26,10 +26,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from refute.core.methods import Spawn
-from refute.core.problems import IssueKey
+from refute.core.problems import Count, IssueKey, Number
 from refute.core.storage import cache_folder, write_atomically
 from refute.errors import InputError, WorkspaceUnavailable
-from refute.models.contract import Count, Number
 from refute.workspace.contract import TestReport
 from refute.workspace.control import turned_green
 from refute.workspace.factory import Backend

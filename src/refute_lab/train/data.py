@@ -30,12 +30,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
 
 from refute.core.parameters import checked, parameter
-from refute.core.problems import Call
+from refute.core.problems import Call, Count
 from refute.core.storage import write_atomically
 from refute.errors import InputError, LimitReached, ModelUnavailable, Unavailable
 from refute.function.given_tests import parse_invocation
 from refute.models.budget import FIRST_GUESS
-from refute.models.contract import Asker, Count, Sampling
+from refute.models.contract import Asker, Sampling
 from refute.prompts import render
 from refute.sandbox.pool import AsyncSandbox, InlineSandbox
 from refute.source.literals import source_of
